@@ -36,7 +36,7 @@ test: prepare
 	$(SUITE) test
 
 test-all: prepare
-	@# The rest, not all over again: both together are every test once. .ci/run runs one after the other.
+	@# The rest, not all over again: both together are every test once. .ci/run runs both in one go.
 	$(SUITE) test-all
 
 fast: prepare
@@ -59,8 +59,9 @@ prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
 	@$(BIN)/python -m compileall -q src
 	@# And pytest compiles the tests with their assertions rewritten: once here, not by every worker of the first run at the same time.
+	@# The plugins too, of which Hypothesis alone takes as long as the rest of the start of pytest; many tests start it.
 	@# What is wrong with a test the suite says; here it would only cost the suite.
-	@test -d tests/__pycache__ || ls -d tests/*/ | xargs -P 2 -n 12 $(BIN)/pytest --collect-only -qq >/dev/null || true
+	@test -d tests/__pycache__ || ls -d tests/*/ | PYTHONDONTWRITEBYTECODE= xargs -P 2 -n 12 $(BIN)/pytest --collect-only -qq >/dev/null || true
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -4,8 +4,9 @@
     python benchmarks/client_hosts.py streams 500 2000 4000  memory and processor time of one client by open streams
 
 split: three network namespaces with clocks of their own (time namespaces), and a fourth with the reference server, on a bridge. Each round has one
-launch of each number of clients, in random order, with one seed: the same schedule. Promises: equal digests of what was sent, merged percentiles
-inside the interval of the single client's, throughput within 2 % of the sum over the clients.
+launch of each number of clients, in random order, with one seed: the same schedule. Promises: equal digests of what was sent, no difference between
+merged percentiles and the single client's (the 95 % interval of their ratio, over rounds, holds 1), throughput within 2 % of the sum over the clients.
+The mean of equal launches lies inside another's 95 % interval in 83 % of cases only: that was asked first, and is no test.
 streams: a server in C (native/server.c) sends each of N streams a token a second; the client's memory and processor time are read in the middle.
 Needs root (ip, unshare) for split, gcc for streams.
 """
@@ -175,13 +176,15 @@ def told(found: dict[int, list[dict[str, Any]]]) -> bool:
     print("|---|---|---|---|")
     kept = same and not others
     for name in MEASURES:
-        of_one = log_t([run[name] for run in found[1]], 0.95)
-        low, high = of_one.low, of_one.high
         means = {clients: statistics.geometric_mean(run[name] for run in runs) for clients, runs in found.items()}
-        inside = all(low <= mean <= high for mean in means.values())
-        kept &= inside
-        cells = [f"{1e3 * means[1]:.1f} [{1e3 * low:.1f}, {1e3 * high:.1f}]", *(f"{1e3 * means[clients]:.1f}" for clients in (2, 8))]
-        print(f"| {name}, ms | {' | '.join(cells)} |{'' if inside else ' OUTSIDE'}")
+        cells = [f"{1e3 * means[1]:.1f}"]
+        for clients in (2, 8):
+            ratio = log_t([run[name] / single[name] for run, single in zip(found[clients], found[1], strict=True)], 0.95)
+            inside = ratio.low <= 1.0 <= ratio.high
+            kept &= inside
+            percent = [f"{100 * (value - 1):+.2f}" for value in (ratio.value, ratio.low, ratio.high)]
+            cells.append(f"{1e3 * means[clients]:.1f} ({percent[0]} % [{percent[1]}, {percent[2]}]){'' if inside else ' OUTSIDE'}")
+        print(f"| {name}, ms | {' | '.join(cells)} |")
     for name in ("throughput", "sum", "bound_ms", "lag_p99_ms", "failed"):
         print(f"| {name} | {' | '.join(f'{statistics.mean(run[name] for run in runs):.3f}' for runs in found.values())} |")
     apart = max(abs(run["throughput"] / run["sum"] - 1.0) for runs in found.values() for run in runs)

@@ -3,6 +3,8 @@
     python benchmarks/launchers.py                          local, plain, and the engines whose commands are here
     SLURM_CONF=... python benchmarks/launchers.py slurm     a cluster of your own
     KUBECONFIG=... IMAGE=... python benchmarks/launchers.py kubernetes
+    python benchmarks/launchers.py --emulated               all, on clusters of two nodes that are made on this machine: a real Slurm and Ray,
+                                                            a fake Kubernetes API whose pods are processes
 
 A launch is the same if every step used the same samples (the ledger, by digest) and the score is equal to the last digit.  Two nodes are
 two supervisors on this machine with one processor's work each: times say what the engine costs, not what a cluster gives.
@@ -18,6 +20,8 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -119,6 +123,31 @@ def row_of(kind: str, record: Any, first: tuple[dict[Any, Any], dict[Any, Any]],
     return f"| {kind} | {same} of {len(samples)} | {equal} of {len(loss)} | {speedup} | {judged.status} | {seconds:.0f} s |"
 
 
+@contextmanager
+def emulated(folder: Path) -> Iterator[list[str]]:
+    """Clusters of two nodes; the launchers that can be tried with them."""
+    from tests.launchers import kubernetes_cluster, slurm_commands, test_ray
+
+    found = here([])
+    with ExitStack() as stack:
+        if why := slurm_commands.why_not():
+            print(f"slurm: {why}", file=sys.stderr)
+        else:
+            os.environ["SLURM_CONF"] = str(stack.enter_context(slurm_commands.two_nodes(folder / "slurm")))
+            found.append("slurm")
+        if test_ray.WHY_NOT:
+            print(f"ray: {test_ray.WHY_NOT}", file=sys.stderr)
+        else:
+            os.environ["RAY_ADDRESS"] = stack.enter_context(contextmanager(test_ray.two_nodes)()).address
+            found.append("ray")
+        if why := kubernetes_cluster.why_not():
+            print(f"kubernetes: {why}", file=sys.stderr)
+        else:
+            os.environ["KUBECONFIG"] = str(stack.enter_context(kubernetes_cluster.cluster(folder / "kubernetes")).kubeconfig)
+            found.append("kubernetes")
+        yield found
+
+
 def here(asked: list[str]) -> list[str]:
     """The launchers whose engines this machine has; the first one is what the others are held against."""
     commands = {"mpi": "mpirun", "slurm": "salloc"}
@@ -140,17 +169,19 @@ def main() -> int:
     parser.add_argument("launchers", nargs="*", help="default: those that need no cluster")
     parser.add_argument("--launches", type=int, default=3, help="of each worker count (3)")
     parser.add_argument("--root", type=Path, help="keep the records here")
+    parser.add_argument("--emulated", action="store_true", help="make the clusters of all launchers")
     arguments = parser.parse_args()
     print(f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}\n")
     differing = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         folder = Path(temporary)
         shutil.copytree(EXAMPLE.parent, folder, dirs_exist_ok=True)
         (folder / "unmodified.py").write_text(UNMODIFIED)
+        kinds = here(arguments.launchers) if not arguments.emulated else stack.enter_context(emulated(folder))
         for script in (EXAMPLE.name, "unmodified.py"):
             print(f"{script}\n\n| launcher | same ledgers | same last losses | speedup | verdict | whole run |\n|---|---|---|---|---|---|")
             first: tuple[dict[Any, Any], dict[Any, Any]] | None = None
-            for kind in here(arguments.launchers):
+            for kind in kinds:
                 begin = time.monotonic()
                 path = run(experiment(kind, script, arguments.launches), folder=folder, root=arguments.root or folder / "records")
                 record = fireassay.open(path)

@@ -17,8 +17,11 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.slow_nodes import NOISE, Array
 from fireassay.spec.fleet import matchings

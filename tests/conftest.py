@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from fireassay.record.scratch import locked
 from tests.limits import FIXTURES_S, PROCESS_S, cut
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -40,12 +41,24 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Three workers share few processors, and records here are small: Polars' threads would mostly wake each other.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
+# Temporary files lie in a folder of this process, which goes with it; one that was killed is cleaned up by the next. pytest keeps its own.
+TEMPORARY = Path(tempfile.gettempdir())
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(TEMPORARY))
+OWN = locked(TEMPORARY, "assay-tests-")
+os.environ["TMPDIR"] = tempfile.tempdir = str(OWN.path)
+
+
+@atexit.register
+def _remove(mine: int = os.getpid()) -> None:
+    if os.getpid() == mine:  # no fork of it
+        OWN.remove()
+
+
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
-os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
+os.environ["XDG_STATE_HOME"] = str(OWN.path / "state")
 
 # A verdict that an earlier run of the tests cached is no verdict of this one; a test that caches sets a folder of its own.
-os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-cache-{os.getpid()}")
-atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+os.environ["XDG_CACHE_HOME"] = str(OWN.path / "cache")
 
 # What a test writes need not outlive a crash of the machine. Processes that a test starts, or kills, still wait for the disk.
 os.fsync = lambda _: None

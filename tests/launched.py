@@ -18,6 +18,7 @@ import polars as pl
 from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.streams import read_stream
 from fireassay.record.tables import TABLES
+from tests import forked_ranks
 from tests.limits import PROCESS_S
 
 
@@ -50,7 +51,9 @@ class Launched:
 
 
 def run(*command: str | Path, workers: int = 0, limit_s: float = PROCESS_S, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a script with this Python, under torchrun if `workers` is not 0. A script that hangs fails the test."""
+    """Run a script with this Python, under torchrun if `workers` is not 0; a module's ranks are forks. A script that hangs fails the test."""
+    if workers and command[0] == "-m":
+        command, workers = tuple(forked_ranks.command(workers, *map(str, command[1:]))), 0
     with started(*command, workers=workers, **variables) as job:
         out, err = job.communicate(timeout=limit_s)
     return subprocess.CompletedProcess(job.args, job.returncode, out, err)

@@ -630,7 +630,8 @@ def seal(measured: RecordData, root: Path) -> Path:
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():
-        record.set_environment(when, dict(environment))
+        if environment is not None:  # of a job that was only watched
+            record.set_environment(when, dict(environment))
     record.note(schedules=measured.manifest.get("schedules", {}))
     launches = measured.table("launches")["launch"].to_list()
     tables = {**measured.tables, "launches": _in_slots(measured)}

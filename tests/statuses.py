@@ -28,6 +28,7 @@ from tests.looked import Seen, look
 from tests.metrics.trials_made import timing
 from tests.serving_made import simulated
 from tests.verdict.making import good
+from tests.watched_made import observed
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "what-a-result-is-worth.md"
 BEGIN, END = "<!-- made by python -m tests.statuses -->\n", "<!-- end -->\n"
@@ -88,6 +89,9 @@ RECORDS: Final[Mapping[tuple[str, str], Record]] = {
     ("timing", "INCONCLUSIVE"): _calls(1.0, 1.02),
     ("network", "MEASURED"): lambda _: look({"a": QUIET}),
     ("network", "FAIL"): lambda _: look({"a": QUIET, "b": DEAD}),
+    ("watch", "MEASURED"): lambda folder: observed(folder, 0.5),
+    ("watch", "FAIL"): lambda folder: observed(folder),
+    ("watch", "INCONCLUSIVE"): lambda folder: observed(folder, seconds=1),
     ("fleet", "PASS"): lambda _: fleet_record({"memory": drawn(16)}),
     ("fleet", "FAIL"): lambda _: fleet_record({"memory": drawn(16, slow={"n3": 0.1})}),
     ("fleet", "INCONCLUSIVE"): lambda _: fleet_record({"memory": drawn(16)}, find=0.012),

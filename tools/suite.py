@@ -1,12 +1,12 @@
-"""Which tests fail, and which of them only beside others?  Runs a tier of the suite on some workers, then what failed once more, alone.
+"""Which tests fail, and which of them only beside others?  Runs the suite or a tier on some workers, then what failed once more, alone.
 
-    python tools/suite.py [test] [test-all] [what pytest takes]
+    python tools/suite.py [test | test-all] [what pytest takes]
 
 `test` and `test-all` are what `make` calls so: together every test once, but for properties, of which the one draws a few examples and the
-other all. Without either all that pytest is told to run, in one go. A test that passes the second time is flaky: it is named in the last
-lines, and the run stays green. The very last line counts every test once. A run that did not end by itself (a broken module, an internal
-error, Ctrl-C) is red at once, as is one with more failures than `MAX_SHOWN`: they are no accident. It cannot tell a flaky test from one that
-needs another to run before it.
+other all. Without either every test runs once, with all examples: less than both tiers, since tests are collected, and records that several
+of them read are made, once. A test that passes the second time is flaky: it is named in the last lines, and the run stays green. The very
+last line counts every test once. A run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one
+with more failures than `MAX_SHOWN`: they are no accident. It cannot tell a flaky test from one that needs another to run before it.
 """
 
 from __future__ import annotations
@@ -70,28 +70,22 @@ def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[st
     return code, {**first, **dict.fromkeys(flaky, "passed")}, flaky
 
 
-def tiers(words: list[str]) -> list[list[str]]:
-    """What pytest is told in each run."""
-    asked = [word for word in words[:2] if word in TIERS]
-    others = words[len(asked) :]
-    return [[*TIERS[tier], *others] for tier in asked] or [others]
+def selected(words: list[str]) -> list[str]:
+    """The arguments of pytest."""
+    tier = TIERS.get(words[0], ()) if words else ()
+    return [*tier, *words[1:]] if tier else words
 
 
 def main(words: list[str]) -> int:
-    worst, every, flaky = OK, dict[str, str](), list[str]()
-    for told in tiers(words):
-        with TemporaryDirectory(prefix="suite-") as scratch:
-            code, found, again = twice(Path(scratch), told)
-        worst, flaky = worst or code, [*flaky, *again]
-        every |= {name: max(outcome, every.get(name, "passed"), key=RANK.index) for name, outcome in found.items()}
-        if code not in (OK, FAILED):
-            print(f"\npytest ended with {code}: not every test ran")
-            break
-    count = Counter(every.values())
+    with TemporaryDirectory(prefix="suite-") as scratch:
+        code, outcome, flaky = twice(Path(scratch), selected(words))
+    if code not in (OK, FAILED):
+        print(f"\npytest ended with {code}: not every test ran")
     if flaky:
         print(f"\nflaky, failed beside others and passed alone: {len(flaky)}", *flaky, sep="\n  ")
+    count = Counter(outcome.values())
     print(f"\n{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped", flush=True)
-    return worst
+    return code
 
 
 if __name__ == "__main__":

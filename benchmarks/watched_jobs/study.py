@@ -1,10 +1,10 @@
 """How often does `assay watch` name a planted fault, how often does it accuse nobody without one, and what does it cost the job?
 
     python benchmarks/watched_jobs/study.py find --runs 10 --seconds 30 >> found.jsonl
-    python benchmarks/watched_jobs/study.py cost --pairs 12 --seconds 15 >> cost.jsonl
+    python benchmarks/watched_jobs/study.py cost --pairs 60 --seconds 3 >> cost.jsonl
 
-`find` starts one job per trial, the faults in random order. `cost` watches one job in every other block of time, in random order within each
-pair, and compares the steps per second; the watcher's own processor time is counted by the kernel.
+`find` starts one job per trial, the faults in random order. `cost` compares the steps per second of one job in short blocks with and without its
+watcher, which is stopped in between; the processor time of whole commands is in the lines of `find`.
 """
 
 from __future__ import annotations
@@ -87,19 +87,24 @@ def _step(log: Path) -> tuple[int, float]:
 
 
 def cost(pairs: int, seconds: float) -> None:
-    """Steps per second with and without, in blocks."""
-    order = random.Random(95)
-    with tempfile.TemporaryDirectory() as folder, job("none", log := Path(folder) / "log", pairs * 2.5 * seconds + 120) as pid:
+    """Steps per second of one job while its one watcher samples and while it is stopped, in blocks, in random order within each pair."""
+    order, whole = random.Random(95), 2 * pairs * seconds
+    with tempfile.TemporaryDirectory() as folder, job("none", log := Path(folder) / "log", whole + 120) as pid:
+        words = [sys.executable, "-m", "fireassay", "watch", "--pid", str(pid), "--for", f"{whole + 5}s", "--no-record", "--json"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        watcher = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(5)  # it starts
         for pair in range(pairs):
             for on in order.sample((True, False), 2):
-                first, begin, told = *_step(log), None
-                if on:
-                    told = watched(pid, seconds)
-                else:
-                    time.sleep(seconds)
+                watcher.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+                first, begin = _step(log)
+                time.sleep(seconds)
                 last, end = _step(log)
-                cpu_s = told["cpu_s"] if told else None
-                print(json.dumps({"pair": pair, "on": on, "steps_per_s": (last - first) / (end - begin), "cpu_s": cpu_s}), flush=True)
+                print(json.dumps({"pair": pair, "on": on, "steps_per_s": (last - first) / (end - begin)}), flush=True)
+        watcher.send_signal(signal.SIGCONT)
+        watcher.wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(json.dumps({"cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "seconds": whole + 5}), flush=True)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ SURFACE = {
     "config": OUTPUT,
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
-        "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
+        "--seed --confidence --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
         "--matrix --interface --net --root --dry-run --toml --yes --detect --detach "
         f"{OUTPUT}"
     ),
@@ -29,17 +29,18 @@ SURFACE = {
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions "
-        "--steps --step-is --step-field -k --step-prompt --task-option --data-version --split "
-        "--limit --first --perturb --metric --option --extract --majority --concurrency "
+        "--steps --step-is --step-field -k --step-prompt --best-of --task-option --data-version --split "
+        "--limit --first --perturb --metric --option --extract --majority "
+        "--judge --judge-model --rubric --gold --judge-cache --judge-key-env --judge-price --concurrency "
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--carbon --confidence --seed --name --root --dry-run --toml --detach {OUTPUT}"
     ),
-    "export": "RECORD --genai-bench --root",
+    "export": "RECORD --assay-score --genai-bench --root",
     "fleet": "--hosts --launcher --nodes --tests --rounds --pairs --transport --parallel --find --confidence --history --drain-list --name --root "
     f"--dry-run --toml --detach {OUTPUT}",
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
-        "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"
+        "--ignore-failure --root --detach --json --excel --html --latex --format --full --output --junit --markdown"
     ),
     "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
@@ -48,7 +49,7 @@ SURFACE = {
         "--task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --latency-cap --throughput-floor --tokenizer --prompts --prompt-field --answer-field --quality-metric "
         "--data-version --split --margin --cluster-field --prefix-tokens --cache --turns "
-        "--think --canaries --identity --api-key-env --header --metrics --processes --client-hosts --request-timeout --keep-going "
+        "--think --canaries --identity --api-key-env --header --metrics --processes --launcher --client-hosts --request-timeout --keep-going "
         "--temperature --quick --launches --seed --confidence --precision --name --prices --price --price-date --price-source "
         "--watts --carbon --no-stream --no-verify-tls --search --goodput --root --check --dry-run --toml --detect --trust --detach "
         f"{OUTPUT}"
@@ -59,6 +60,7 @@ SURFACE = {
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --trust "
         f"{OUTPUT}"
     ),
+    "rate": "FOLDER --likert --seed --each --record --items --root --port",
     "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
     "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run --trust {OUTPUT}",
     "resume": f"RECORD --root --force --trust --detach {OUTPUT}",
@@ -76,7 +78,11 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --common --cluster --group --weight --extract --option --data-version --split --margin --own-references "
+        "FILES --reference-side --metric --score-field --score-scale --lower-is-better --best-of --seconds-field --cost-field --reference --answer "
+        "--image --id --side --common --cluster --group --weight "
+        "--judge --judge-model --rubric --gold --judge-cache --judge-key-env --judge-price "
+        "--extract --ratings --sides --rater --rating --scale --raters --against --option "
+        "--data-version --split --margin --own-references "
         f"--majority --max-flip-rate --confidence --seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",
@@ -90,9 +96,9 @@ SURFACE = {
     "status": f"RECORD {OUTPUT} --root",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
-        f"--name --root {OUTPUT}"
+        f"--name --root --detach {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --full --output --html",
+    "tune": "FILE --root --resume --dry-run --detach --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
     "watch": f"--pid --slurm-job --for --log --no-stacks --no-record --root {OUTPUT}",
 }

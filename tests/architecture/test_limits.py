@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 import tomllib
@@ -56,7 +57,8 @@ def test_an_alarm_while_a_failure_is_being_reported_would_end_the_run(tmp_path: 
     (tmp_path / "test_one.py").write_text("def test_fails(): assert 0\ndef test_next(): pass\n")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\ntimeout = 0.25\ntimeout_func_only = {body_only}\n")
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    own = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_timeout"}
+    done = subprocess.run(words, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=PROCESS_S, check=False)
     assert done.returncode == code
     assert ("1 failed, 1 passed" in done.stdout) == (body_only == "true")
 

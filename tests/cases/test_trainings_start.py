@@ -79,7 +79,7 @@ def test_every_option_of_the_script_reaches_the_script(tmp_path: Path, pin: str)
     asked = replace(request(tmp_path, "", workers=1, arguments=arguments), settings=Launcher(pin=pin))  # type: ignore[arg-type]
     one, host = torchrun_reads(local.command(asked, with_torch=True, meeting="x")), Host(name="a", address="127.0.0.1")
     assert tuple(one.training_script_args[-len(arguments) :]) == arguments
-    assert (one.log_dir, one.nnodes, one.max_restarts, one.role) == (None, "1", 0, "default")
+    assert (one.log_dir, one.nnodes, one.max_restarts, one.role) == ("logs", "1", 0, "default")  # beside the meeting, not the script's
     across = replace(asked, settings=Launcher(kind="nodes", hosts=(host,)))
     assert tuple(torchrun_reads(nodes.engine(across, host, "a:1", "x")).training_script_args) == arguments
     fork = ["torch.distributed.run", *fork_client.script(tmp_path, asked)]

@@ -1,5 +1,5 @@
-"""Trains the digits bare and recorded in one start of torch: torchrun --nproc-per-node 2 -m tests.examples.digits_bare_and_recorded
-FOLDER ...
+"""Trains the digits bare and recorded in one start of torch: python -m tests.forked_ranks 2
+tests.examples.digits_bare_and_recorded FOLDER ...
 
 torch is loaded once and each training gets processes of its own, forked before torch has done anything. With one worker or two, it
 leaves its weights in FOLDER/{bare,recorded}-{1,2}; what the probe wrote is in FOLDER/launch=000{1,2}.

@@ -1,4 +1,4 @@
-"""Runs trainers one after another in one start of torch: torchrun --nproc-per-node 4 -m tests.examples.several_trainers FOLDER
+"""Runs trainers one after another in one start of torch: python -m tests.forked_ranks 4 tests.examples.several_trainers FOLDER
 NAME:WORKERS[:SEED] ...
 
 A name is a script in examples/, or one of `tests/examples/tricky.py`.  Of each run as many ranks take part as it has workers; its

@@ -9,6 +9,7 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.clock_offsets import aligned
 from fireassay.frames.costs import energy_gaps, launch_joules
+from fireassay.frames.hosts import host_uses
 from fireassay.frames.noise import by_host, disturbances, fold
 from fireassay.metrics.cost import ENERGY
 from tests.handmade import Handmade
@@ -54,8 +55,21 @@ def test_a_machine_that_two_nodes_share_counts_once() -> None:
     assert value.value == pytest.approx(6_000.0)
 
 
+def test_joules_of_a_loads_client_host_are_its_own_and_none_of_the_loads() -> None:
+    """The coordinator's meter has those of the load; a client's host without a counter leaves the sum alone."""
+    made = two_nodes(a={"metered_by": "a", "of_clients": True}, b={"metered_by": "b", "of_clients": True})
+    read(made, "a", 60.0)
+    made.reading(0, "package-0", "energy", 0.0)
+    made.reading(0, "package-0", "energy", 100.0, at_s=10.0)
+    measured = made.measured()
+    assert energy_gaps(measured) == {}
+    assert launch_joules(measured)["value"].to_list() == [pytest.approx(100.0)]
+    joules = {use.host: use.joules for use in host_uses(measured)}
+    assert joules == {"a": pytest.approx(6_000.0, rel=0.02), "b": None}
+
+
 def test_joules_of_the_coordinator_alone_are_not_those_of_two_hosts() -> None:
-    """As records were before the nodes were metered, and as launches by mpirun are."""
+    """As records were before the nodes were metered."""
     made = Handmade(levels=(2,), blocks=1)
     made.launch(workers=2)
     row = list(made.rows["launches"][0])

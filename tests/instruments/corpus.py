@@ -1,7 +1,7 @@
 """Runs unmodified scripts in this process, with the hooks and without: python -m tests.instruments.corpus FOLDER SCRIPT ...
 
-Each script is run bare, attached, and bare again; what was recorded and the weights of every run are left in the folder.  Under
-torchrun every rank does so, so that scripts that need several ranks cost one start of torch and not six.
+Each script is run bare, attached, and bare again; what was recorded and the weights of every run are left in the folder.  With
+`tests.forked_ranks` every rank does so, so that scripts that need several ranks cost one start of torch and not six.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import pytest
 
 from fireassay.record.streams import to_batch
 from fireassay.record.tables import TABLES
+from tests import forked_ranks
 from tests.instruments.corpus import RUNS
 from tests.limits import TRAININGS_S
 
@@ -74,10 +75,9 @@ class Seen:
 
 
 def run(folder: Path, names: list[str], *, workers: int) -> None:
-    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers > 1 else []
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
+        [sys.executable, "-W", "ignore", *forked_ranks.command(workers, "tests.instruments.corpus", str(folder), *names)],
         env={**environment, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -13,7 +13,8 @@ import tomli_w
 
 from fireassay.record.reader import Record
 from fireassay.spec.experiment import Experiment, Factor, Launches
-from fireassay.spec.sections.workload import Launcher, Limits, Workload
+from fireassay.spec.sections.workload import Launcher, Limits, Noise, Workload
+from tests.launchers import quick_torchrun
 from tests.launchers.helpers import until
 from tests.limits import PROCESS_S
 
@@ -32,6 +33,7 @@ def experiment(kind: str, *, levels: tuple[int, ...] = (1, 2), **launcher: objec
         launches=Launches(per_configuration=1),
         launcher=Launcher(kind=kind, **launcher),  # type: ignore[arg-type]
         limits=Limits(launch_timeout_s=PROCESS_S, grace_s=1.0),
+        noise=Noise(sentinel_s=0.0),
     )
 
 
@@ -44,8 +46,9 @@ def logs(record: Record) -> dict[int, str]:
 def ended(folder: Path, how: signal.Signals, launcher: Mapping[str, object], begun: Callable[[], object]) -> bytes:
     """Start assay with two endless workers, end it by a signal once they have begun; what it said."""
     (folder / "train.py").write_text(LONG)
-    tables = {"workload": {"script": "train.py"}, "factor": {"levels": [2]}, "launches": {"per_configuration": 1}, "limits": {"grace_s": 1}}
-    (folder / "e.toml").write_text(tomli_w.dumps({"name": "c", **tables, "launcher": launcher}))
+    tables = {"workload": {"script": "train.py"}, "factor": {"levels": [2]}, "launches": {"per_configuration": 1}}
+    more = {"limits": {"grace_s": 1}, "noise": {"sentinel_s": 0}, "launcher": {"python": quick_torchrun.python(folder), **launcher}}
+    (folder / "e.toml").write_text(tomli_w.dumps({"name": "c", **tables, **more}))
     process = subprocess.Popen([sys.executable, "-m", "fireassay", "run", "e.toml"], cwd=folder, stderr=subprocess.PIPE)
     until(lambda: begun() or process.poll() is not None, "a worker")
     process.send_signal(how)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 from fireassay.launchers import local
 from fireassay.launchers.support import fork_client, supervisor
@@ -17,6 +21,22 @@ from fireassay.spec.sections.workload import Launcher as Settings
 from tests.limits import PROCESS_S
 
 DEADLINE_S = PROCESS_S
+
+
+@contextmanager
+def many_files() -> Iterator[None]:
+    """This process has so many files open that those opened meanwhile have numbers above 1023, which select() does not know."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] != resource.RLIM_INFINITY and before[1] < 2_000:
+        pytest.skip(f"this system allows a process {before[1]} files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2_000), before[1]))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def recorded(experiment: Experiment, *, folder: Path, root: Path) -> Path:

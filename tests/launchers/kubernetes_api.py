@@ -13,6 +13,7 @@ import copy
 import hashlib
 import json
 import re
+import select
 import ssl
 import struct
 import subprocess
@@ -345,7 +346,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.flush()
         self.close_connection = True
-        self.connection.settimeout(3600)  # without a limit a read would hold the lock of TLS
+        self.connection.setblocking(False)
+        self.unread, self.tls, self.sending = b"", threading.Lock(), threading.Lock()
         command = self.server.command(pod, words)
         try:
             reader = threading.Thread(target=self._output, args=(command,), daemon=True)
@@ -396,25 +398,40 @@ class Handler(BaseHTTPRequestHandler):
 
     def _frame(self) -> tuple[int, bytes] | None:
         try:
-            head = self.rfile.read(2)
-            if len(head) < 2:
-                return None
+            head = self._read(2)
             size = head[1] & 0x7F
             if size > 125:
-                size = int.from_bytes(self.rfile.read(2 if size == 126 else 8), "big")
-            mask = self.rfile.read(4)
-            data = self.rfile.read(size)
+                size = int.from_bytes(self._read(2 if size == 126 else 8), "big")
+            mask = self._read(4)
+            data = self._read(size)
             whole = (int.from_bytes(data, "big") ^ int.from_bytes((mask * (size // 4 + 1))[:size], "big")).to_bytes(size, "big")
             return head[0] & 0x0F, whole
         except (OSError, ValueError):
             return None
 
+    def _read(self, size: int) -> bytes:
+        """So many bytes. OpenSSL serves one thread of a connection at a time, so each waits outside the lock."""
+        while len(self.unread) < size:
+            with self.tls, suppress(ssl.SSLWantReadError):
+                data = self.connection.recv(1 << 16)
+                if not data:
+                    raise OSError("closed")
+                self.unread += data
+                continue
+            select.select([self.connection], [], [])
+        data, self.unread = self.unread[:size], self.unread[size:]
+        return data
+
     def _send(self, code: int, data: bytes) -> None:
         size = len(data)
         head = bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size) if size < 1 << 16 else b"\x7f" + struct.pack(">Q", size)
-        with self.server.writing:
-            self.wfile.write(bytes([0x80 | code]) + head + data)
-            self.wfile.flush()
+        rest = bytes([0x80 | code]) + head + data
+        with self.sending:
+            while rest:
+                with self.tls, suppress(ssl.SSLWantWriteError):
+                    rest = rest[self.connection.send(rest) :]
+                    continue
+                select.select([], [self.connection], [])
 
 
 class Server(ThreadingHTTPServer):
@@ -428,7 +445,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.store, self.writing = Store(), threading.Lock()
+        self.store = Store()
         certificate, key = folder / "ca.crt", folder / "ca.key"
         subject = ["-subj", "/CN=fake", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
         words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]

@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -56,10 +56,13 @@ def unshared() -> list[str]:
 
 @dataclass
 class Node:
-    """A machine; `prefix`: words that run a command in its network."""
+    """A machine; `prefix`: words that run a command in its network.
+
+    `address`: by default a loopback one of its own, as torchrun names a participant by address and pid, and pids of namespaces are alike.
+    """
 
     name: str
-    address: str = "127.0.0.1"
+    address: str = ""
     prefix: tuple[str, ...] = ()
     resources: dict[str, int] = field(default_factory=lambda: {"cpu": 4})
     labels: dict[str, str] = field(default_factory=dict)
@@ -71,7 +74,8 @@ class Cluster:
     """A store, its controllers and the processes of its pods."""
 
     def __init__(self, folder: Path, nodes: Sequence[Node]) -> None:
-        self.server, self.nodes = Server(folder), list(nodes)
+        addressed = [replace(node, address=node.address or f"127.0.0.{place}") for place, node in enumerate(nodes, 2)]
+        self.server, self.nodes = Server(folder), addressed
         self.store: Store = self.server.store
         self.images = {"lab/train:3"}
         self.quota: dict[str, int] = {}  # pods

@@ -103,7 +103,8 @@ def test_it_ends_as_python_ends(tmp_path: Path, cwd: Path, source: str, code: in
 
 @pytest.mark.deep
 def test_workers_that_fail_are_restarted(tmp_path: Path, cwd: Path) -> None:
-    source = "import os, sys; print('incarnation', os.environ['TORCHELASTIC_RESTART_COUNT']); sys.exit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')"
+    again = "os.environ['TORCHELASTIC_RESTART_COUNT']"
+    source = f"import os, sys; sys.stdout.write('incarnation ' + {again} + '\\n'); sys.exit({again} == '0')"  # in one piece, as above
     asked = forked(tmp_path, source, workers=2, max_restarts=1, cwd=cwd)
     assert run(local, asked).exit_code == 0
     assert asked.log.read_text().count("incarnation 1") == 2

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.errors import EnvironmentLacks, SpecError, WorkloadError
+from fireassay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError
+from fireassay.frames.hosts import host_uses
+from fireassay.frames.nodes import node_meters
+from fireassay.frames.record_data import from_record
 from fireassay.launchers import mpi
 from fireassay.launchers.support import mpi_rank
 from fireassay.record.reader import open_record
@@ -60,6 +63,16 @@ def test_another_mpirun_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         mpi.check(experiment("mpi"))
 
 
+def test_ctrl_c_in_the_terminal_reaches_assay_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else mpirun's own end by it is taken for a refusal."""
+    (tmp_path / "mpirun").write_text(f"#!/bin/sh\nps -o pgid= -p $$ > {tmp_path}/group\nexec sleep 600\n")
+    (tmp_path / "mpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Interrupted):
+        mpi._answer(["mpirun"], lambda _: (tmp_path / "group").exists() and bool((tmp_path / "group").read_text().strip()))
+    assert int((tmp_path / "group").read_text()) != os.getpgid(0)
+
+
 def test_a_rank_gets_the_variables_of_torchrun() -> None:
     of_mpi = {"RANK": "5", "SIZE": "8", "LOCAL_RANK": "1", "LOCAL_SIZE": "4"}
     given = {"FIREASSAY_MARK": "m.", **{f"OMPI_COMM_WORLD_{name}": value for name, value in of_mpi.items()}}
@@ -71,6 +84,7 @@ def test_a_rank_gets_the_variables_of_torchrun() -> None:
         "LOCAL_WORLD_SIZE": "4",
         "GROUP_RANK": "1",
         "FIREASSAY_HOST": "b",
+        "FIREASSAY_MARK": "m.b.",
         "TORCHELASTIC_RUN_ID": "m.",
         "MASTER_ADDR": "fe80::1",
         "MASTER_PORT": "29500",
@@ -101,6 +115,22 @@ def test_ranks_run_on_the_hosts_of_the_file_with_the_variables_of_the_launch(tmp
     assert said[1].count("rank 0 of 1 n1 n1") == 1
     assert {word for word in ("0 of 2 n1 n1", "1 of 2 n2 n2") if word in said[2]} == {"0 of 2 n1 n1", "1 of 2 n2 n2"}
     assert record.experiment.launcher.hosts == ()  # as its user wrote it
+
+
+@needs_mpirun
+@pytest.mark.slow
+def test_its_nodes_are_metered_and_their_machine_once(tmp_path: Path) -> None:
+    """Both are this machine, whose meter counts the ranks of both; each agent's clock is read through its own mpirun."""
+    (tmp_path / "train.py").write_text("import time\nend = time.monotonic() + 3.0\nwhile time.monotonic() < end: pass")
+    asked = experiment("mpi", levels=(2,), mpi=two_hosts(tmp_path))
+    measured = from_record(open_record(run(asked, folder=tmp_path, root=tmp_path / "records")))
+    [meters] = node_meters(measured).values()
+    assert [(meter.node, meter.metered_by, meter.trouble) for meter in meters] == [("n1", "n1", ""), ("n2", "n1", "")]
+    uses = {use.host: use for use in host_uses(measured)}
+    assert list(uses) == ["n1", "n2"]
+    assert uses["n1"].processors is not None
+    assert uses["n1"].processors > 0.1
+    assert all(use.clock_bound_s is not None for use in uses.values())
 
 
 @needs_mpirun

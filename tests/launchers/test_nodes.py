@@ -15,9 +15,10 @@ import pytest
 
 from fireassay.errors import SpecError, WorkloadError
 from fireassay.launchers import nodes
-from fireassay.launchers.support import supervisor
+from fireassay.launchers.support import node_group, supervisor
 from fireassay.launchers.support.base import Request
 from fireassay.record.reader import open_record
+from fireassay.record.scratch import scratch
 from fireassay.runners.experiment.run import run
 from fireassay.runners.launching import watch
 from fireassay.spec.experiment import Experiment, Factor, Launches
@@ -66,6 +67,8 @@ def experiment(of: tuple[Host, ...], *, script: str = "train.py", levels: tuple[
         (experiment(()), "launcher.hosts"),
         (experiment(hosts(1) * 2), "launcher.hosts"),
         (experiment(hosts(), levels=(2, 3)), "factor.levels"),
+        (experiment(hosts(), levels=(1, 3), workers_per_node=1), "factor.levels"),
+        (experiment(hosts(), levels=(2, 3), workers_per_node=2), "factor.levels"),
         (experiment(hosts(), pin="spread"), "launcher.pin"),
         (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
     ],
@@ -272,3 +275,84 @@ def test_a_run_without_its_hosts_says_so(tmp_path: Path) -> None:
     away = (Host(name="a", address="10.0.0.1", prefix=("ip-that-is-not-there",)),)
     with pytest.raises(WorkloadError, match="ip-that-is-not-there"):
         run(experiment(away, levels=(1,)), folder=tmp_path, root=tmp_path / "records")
+
+
+# ---- a request to stop ---------------------------------------------------------------------------------------------
+
+CANCELS = """
+import signal, subprocess, sys
+step = subprocess.Popen(sys.argv[1:])
+def cancel(*_):
+    step.kill()
+    sys.exit(137)
+signal.signal(signal.SIGTERM, cancel)
+sys.exit(step.wait())
+"""  # as srun does: SIGTERM cancels its step, without any grace
+SAVES = """
+import pathlib, signal, sys, time
+def save(*_):
+    time.sleep(0.3)
+    pathlib.Path("saved").touch()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+pathlib.Path("ready").touch()
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("grace_s", [30.0, 0.0])
+def test_a_request_to_stop_goes_to_the_nodes_supervisors_and_not_to_their_prefixes(tmp_path: Path, grace_s: float) -> None:
+    asked = helpers.request(tmp_path, SAVES, grace_s=grace_s)
+    settings = asked.settings.model_copy(update={"hosts": hosts(1, prefix=(sys.executable, "-c", CANCELS))})
+    plan = nodes.job_of_nodes(replace(asked, settings=settings), "")
+    (node,) = plan["nodes"]  # type: ignore[misc]
+    node["job"]["command"] = [sys.executable, str(asked.script)]  # type: ignore[index]
+    planned = replace(asked, environment={**asked.environment, node_group.NODES: json.dumps(plan)})
+    handle = nodes.begin(planned)
+    try:
+        helpers.until((tmp_path / "ready").exists, "its handler")
+        handle.stop()
+        helpers.until(handle.poll, "its end")
+    finally:
+        handle.close()
+    assert (tmp_path / "saved").exists() == (grace_s > 0.0)
+    assert "was lost" not in asked.log.read_text(), "its supervisor reported how it ended"
+
+
+def test_a_nodes_scratch_folder_goes_with_it_and_that_of_a_killed_supervisor_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    asked = helpers.request(
+        tmp_path, SAVES, grace_s=2 * PROCESS_S
+    )  # an order to end does not wait for what a failed node leaves the others
+    settings = asked.settings.model_copy(update={"hosts": hosts(2)})
+    plan = nodes.job_of_nodes(replace(asked, settings=settings, workers=2), "")
+    for place, node in enumerate(plan["nodes"]):  # type: ignore[arg-type,var-annotated]
+        node["job"]["command"] = [sys.executable, str(asked.script)]
+        node["job"]["cwd"] = str(tmp_path / str(place))
+        (tmp_path / str(place)).mkdir()
+    handle = nodes.begin(replace(asked, environment={**asked.environment, "TMPDIR": str(temporary), node_group.NODES: json.dumps(plan)}))
+    try:
+        helpers.until(lambda: all((tmp_path / place / "ready").exists() for place in "01"), "both scripts")
+        with scratch():
+            assert len(list(temporary.glob("*b.*"))) == 1, "one in use stays"
+        (worker,) = supervisor.marked(f"{asked.mark}b.")
+        parent = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        handle.stop()
+        helpers.until(handle.poll, "its end")
+    finally:
+        handle.close()
+    assert [path.name.rpartition(".b")[2] for path in temporary.iterdir()] == ["."]
+    with scratch() as own:
+        assert list(temporary.iterdir()) == [own]
+
+
+def test_a_level_takes_as_many_hosts_as_it_fills() -> None:
+    wanted = experiment(hosts(), levels=(1, 2, 4), workers_per_node=2)
+    nodes.check(wanted)
+    assert [len(nodes.taking_part(wanted.launcher, level)) for level in wanted.factor.levels] == [1, 1, 2]

@@ -61,8 +61,8 @@ class Cluster:
         return set(self._line().split())
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def two_nodes() -> Iterator[Cluster]:
+    """A cluster until the generator ends."""
     variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
     words, pipe = [sys.executable, "-c", CLUSTER], subprocess.PIPE
     with subprocess.Popen(words, env=variables, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
@@ -70,6 +70,9 @@ def cluster() -> Iterator[Cluster]:
         assert process.stdin is not None
         process.stdin.close()
         process.wait(PROCESS_S)
+
+
+cluster = pytest.fixture(scope="module")(two_nodes)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from fireassay.runners.experiment.run import resume, run
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import to_toml
 from fireassay.spec.sections.workload import Slurm
-from tests.launchers import clusters, slurm_commands
+from tests.launchers import clusters, quick_torchrun, slurm_commands
 from tests.launchers.clusters import LONG, RANKS, alive
 from tests.launchers.helpers import until
 from tests.limits import PROCESS_S
@@ -121,7 +121,7 @@ def test_a_job_that_waits_in_the_queue_is_shown_in_slurms_words(jobs: Path, tmp_
             (jobs / "free").touch()
 
     squeue(jobs, "Resources")
-    full = experiment(slurm=Slurm(partition="full"))
+    full = experiment(levels=(1,), python=quick_torchrun.python(tmp_path), slurm=Slurm(partition="full"))
     assert open_record(run(full, folder=tmp_path, root=tmp_path / "records", on_progress=free)).state == "complete"
     assert set(waits) == {"Slurm: Pending job allocation 7 (Resources)"}
 
@@ -165,7 +165,7 @@ def test_an_allocation_that_ends_early_interrupts_the_run_and_resume_asks_for_an
             (jobs / "7").write_text("PREEMPTED")
 
     with pytest.raises(Interrupted, match=r"the end of Slurm job 7 \(PREEMPTED\)"):
-        run(experiment(), folder=tmp_path, root=tmp_path / "records", on_progress=cancel)
+        run(experiment(python=quick_torchrun.python(tmp_path)), folder=tmp_path, root=tmp_path / "records", on_progress=cancel)
     [path] = (tmp_path / "records").iterdir()
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted"]
     resume(path)
@@ -186,7 +186,7 @@ def test_nodes_that_the_cluster_takes_away_are_asked_for_again_but_not_those_tha
 
     asked = {"folder": tmp_path, "root": tmp_path / "records", "on_progress": take}
     with nullcontext() if goes_on else pytest.raises(Interrupted, match="CANCELLED"):
-        run(experiment(levels=(1,), resume_on_preemption=1), **asked)
+        run(experiment(levels=(1,), resume_on_preemption=1, python=quick_torchrun.python(tmp_path)), **asked)
     [path] = (tmp_path / "records").iterdir()
     record = open_record(path)
     rows = record.table("launches").to_dicts()

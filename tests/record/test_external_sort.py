@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fireassay.errors import RecordError
 from fireassay.record import seal, streams
 from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.batch_writer import BatchWriter
+from fireassay.record.messages import END_MARK
+from fireassay.record.reader import open_record
 from fireassay.record.streams import batches, to_batch
 from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import launch_name, read_launch, stream_files
@@ -119,6 +124,35 @@ def test_a_stream_that_was_cut_off_can_be_read_batch_by_batch(tmp_path: Path) ->
     for cut in (9, 60, 300):
         file.write_bytes(content[:-cut])
         assert [batch.num_rows for batch in batches(tmp_path, launch_name(0), "requests")] == [5, 5, 5]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), pa.ArrowMemoryError("malloc failed"), OSError(errno.EIO, "Input/output error")])
+@pytest.mark.parametrize("large", [True, False])
+def test_what_says_nothing_of_the_bytes_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, large: bool
+) -> None:
+    """A machine without memory must not seal a record that lacks rows: the streams stay, and sealing can be tried again."""
+    record = unfinished(tmp_path, launches=1, steps=7)
+    monkeypatch.setattr(seal, "AT_ONCE_BYTES", -1 if large else 1 << 40)
+    with monkeypatch.context() as patch:
+        patch.setattr(pa.ipc, "read_record_batch", Mock(side_effect=error))
+        with pytest.raises(RecordError, match="Cannot allocate memory|Input/output error"):
+            record.finish("complete")
+    opened = open_record(record.path)
+    assert (opened.state, opened.salvaged) == ("interrupted", ())
+    assert opened.table("steps").height == 7
+
+
+@pytest.mark.parametrize(("at", "announced"), [(4, b"\xff\xff\xff\x7f"), (0, b"\xff\xff\xff\x7f")])
+def test_a_message_that_announces_more_bytes_than_there_are_is_damage(tmp_path: Path, at: int, announced: bytes) -> None:
+    """Whether Arrow then lacks the bytes or the memory for them."""
+    file = write(tmp_path, list(range(20)), writer="a", rows_each=5)
+    content = file.read_bytes()
+    last = content.rindex(END_MARK[:4], 0, -len(END_MARK))
+    file.write_bytes(content[: last + at] + announced + content[last + at + 4 :])
+    with file.open("rb") as opened:
+        assert streams._is_damage(MemoryError(), opened, last, len(content))
+    assert [batch.num_rows for batch in batches(tmp_path, launch_name(0), "requests")] == [5, 5, 5]
 
 
 def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -37,6 +40,14 @@ def test_every_table_has_the_schema_of_the_tables_page_even_without_rows(tmp_pat
     record = open_record(path)
     for name, table in TABLES.items():
         assert record.table(name).schema == {column.name: POLARS[column.type] for column in table.columns}
+
+
+@pytest.mark.parametrize("reads", ["read_metadata", "ParquetFile"])
+def test_what_the_machine_lacks_is_not_called_damage(reads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = open_record(sealed(tmp_path))
+    monkeypatch.setattr(pq, reads, Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+    with pytest.raises(RecordError, match="cannot read .*: Too many open files"):
+        record.arrow("steps")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from fireassay.reports.writers import html
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.judge import judge
 from tests import builders
+from tests.kinds.evaluation.imaged import pictured, rows
 from tests.reports.writers.small import ANSWERED, PAGE
 from tests.reports.written import written
 from tests.tiers import some
@@ -114,6 +116,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         "comparison": _comparison,
         "answered": lambda: html.write(ANSWERED),
         "small": lambda: html.write(PAGE),
+        "images": lambda: _images(folder / "images"),
     }
 
     @cache
@@ -133,6 +136,13 @@ def _comparison() -> str:
     first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
     forced = compare([first, with_experiment(other, "B", "workload.arguments", ("--lr", "1"))], force=True)
     return html.write(comparison_page.page(comparison_view.build(forced, first.judgement.metrics)))
+
+
+def _images(folder: Path) -> str:
+    sides = {side: rows(folder, side, [(number * 7 + at) % 40 / 40 for number in range(40)], 50 * at) for at, side in enumerate("ab")}
+    (folder / "b" / "7.png").unlink()
+    measured = pictured(folder, sides)
+    return written(build(measured, judge(measured)), "html")
 
 
 @dataclass
@@ -172,7 +182,8 @@ def fetched(found: Opened) -> list[str]:
 
 @pytest.mark.parametrize(("width", "scheme"), some([(360, "light"), (1024, "dark"), (1600, "light")], rows=True))
 @pytest.mark.parametrize(
-    "name", [pytest.param("synthetic", marks=pytest.mark.core), "wide", "load", "scenarios", "panel", "comparison", "answered", "small"]
+    "name",
+    [pytest.param("synthetic", marks=pytest.mark.core), "wide", "load", "scenarios", "panel", "comparison", "answered", "small", "images"],
 )
 def test_the_page_can_be_read(opened: Any, name: str, width: int, scheme: str) -> None:
     found = opened(name, width, color_scheme=scheme)
@@ -185,7 +196,7 @@ def test_the_page_can_be_read(opened: Any, name: str, width: int, scheme: str) -
 
 
 @pytest.mark.parametrize("family", ["DejaVu Sans", "Liberation Sans", "Noto Sans"])
-@pytest.mark.parametrize("name", ["synthetic", "wide", "load", "scenarios", "panel", "comparison", "answered", "small"])
+@pytest.mark.parametrize("name", ["synthetic", "wide", "load", "scenarios", "panel", "comparison", "answered", "small", "images"])
 def test_the_page_holds_with_any_sans_serif(opened: Any, name: str, family: str) -> None:
     """The narrowest window, and the widest, Arial's and the most spread of the common families: no reader chooses among them."""
     found = opened(name, 360)
@@ -266,6 +277,31 @@ def test_a_table_is_sorted_and_filtered(opened: Any) -> None:
     page.locator("#table-levels .find").fill("128 1")
     assert column(page, "levels", 0) == ["128"]
     assert page.locator("#table-levels [role=status]").inner_text().strip() == "1 of 9"
+
+
+def test_a_contact_sheet_is_sorted_and_filtered(opened: Any) -> None:
+    page = opened("images").page
+    tiles = page.locator("#table-worst tbody tr:not([hidden])")
+    assert tiles.count() == 40
+    first, second = (tiles.nth(place).bounding_box() for place in (0, 1))
+    assert first["y"] == second["y"]
+    assert first["x"] < second["x"]
+    page.locator("#table-worst .find").fill("a red circle")
+    assert tiles.count() == 8
+    assert all(tile.is_visible() for tile in tiles.all())
+    assert not page.locator("#table-worst tbody tr[hidden]").first.is_visible()
+    page.locator("#table-worst thead th button", has_text=re.compile(r"^v")).click()
+    scores = [float(tile.locator("td.n").first.inner_text().split()[-1]) for tile in tiles.all()]
+    assert scores == sorted(scores)
+
+
+def test_a_pair_is_side_by_side_at_every_width(opened: Any) -> None:
+    for width in (360, 768, 1280):
+        pair = opened("images", width).page.locator("#table-flips tbody tr").first.locator("img")
+        before, after = (pair.nth(place).bounding_box() for place in (0, 1))
+        assert abs(before["y"] - after["y"]) < 30
+        assert before["x"] + before["width"] <= after["x"]
+        assert after["x"] + after["width"] <= width
 
 
 def test_hover_and_focus_say_the_number_its_interval_and_launches(opened: Any) -> None:

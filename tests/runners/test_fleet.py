@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from fireassay.frames.fleet import fleet, link_rates, ring_rates
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
-from fireassay.runners.fleet import check, run_tests
+from fireassay.runners.fleet import GIVEN_UP, HUNG, check, run_tests
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
 from fireassay.spec.sections.workload import Host, Launcher, Noise, Workload
 from fireassay.verdict.judge import judge
+from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.slow
 STUTTER = """
@@ -27,6 +29,9 @@ while child.poll() is None:  # stopped for nine tenths of the time
     child.send_signal(signal.SIGSTOP); time.sleep(0.045); child.send_signal(signal.SIGCONT); time.sleep(0.005)
 sys.exit(child.returncode)
 """
+
+
+HOLDER = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\nsys.stdin.read()"
 
 
 def experiment(*hosts: Host, tests: tuple[str, ...] = ("memory",), rounds: int = 1) -> Experiment:
@@ -90,6 +95,22 @@ def test_a_node_that_fails_says_why(prefix: tuple[str, ...], why: str) -> None:
     assert run_tests(host("a", *prefix), ["memory"]) == ({}, why)
 
 
+def test_a_node_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fireassay.runners.fleet.PATIENCE_S", 2.0)
+    monkeypatch.setattr("fireassay.runners.experiment.node_agents.LIMIT_S", 0.5)
+    answer = json.dumps({"memory": {"rate": 5.0}})
+    tried = tmp_path / "tried"
+    hosts = (
+        host("a", "sh", "-c", f"echo '{answer}'"),
+        host("hung", "sh", "-c", f"case $* in *node_tests*) echo >> {tried};; esac; exec sleep {PROCESS_S}", "sh"),
+    )
+    record = open_record(run(experiment(*hosts, rounds=4), root=tmp_path))
+    lacks = record.table("events").filter(pl.col("kind") == "fleet_lack")["detail"]
+    whys = [json.loads(detail)["why"] for detail in lacks]
+    assert tried.read_text() == "\n" * GIVEN_UP
+    assert whys == [HUNG] * GIVEN_UP + [f"not tried again: no answer in {GIVEN_UP} rounds"] * 2
+
+
 def test_a_nodes_variables_are_set(tmp_path: Path) -> None:
     names = tmp_path / "names"
     node = Host(name="a", address="x", prefix=("sh", "-c", f'echo "$@" > {names}; false', "sh"), environment={"OMP_NUM_THREADS": "1"})
@@ -105,8 +126,11 @@ def test_nodes_are_named_once(tmp_path: Path) -> None:
 
 
 def test_nothing_but_the_tests_runs_on_a_node_and_counts_as_the_launch(tmp_path: Path) -> None:
-    """The agents that say what the nodes are like have ended: their processor time would be that of every launch."""
-    record = open_record(run(experiment(*map(host, "abcd"), rounds=2), root=tmp_path))
+    """Not the agents that say what the nodes are like, which have ended, nor what holds the nodes that an engine lends."""
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        record = open_record(run(experiment(*map(host, "abcd"), rounds=2), root=tmp_path))
     measured = from_record(record)
     assert list(measured.before["nodes"]) == list("abcd")
     assert not [finding for finding in judge(measured).verdict.findings if finding.severity == "invalid"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,16 @@ ITEMS = 21  # no multiple of the requests in flight
 pytestmark = pytest.mark.slow
 
 
-def evaluated(folder: Path, url: str, steps: dict[str, Any], *, launches: int = 1, items: int = ITEMS, **more: Any) -> RecordData:
+def evaluated(
+    folder: Path,
+    url: str,
+    steps: dict[str, Any],
+    *,
+    launches: int = 1,
+    items: int = ITEMS,
+    best_of: dict[str, Any] | None = None,
+    **more: Any,
+) -> RecordData:
     (folder / "sums.toml").write_text(TASK)
     rows = [{"id": str(at), "question": f"Item {at}: what is {at} + {at * 7 + 3}?", "answer": str(at * 8 + 3)} for at in range(items)]
     (folder / "sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -45,7 +55,7 @@ def evaluated(folder: Path, url: str, steps: dict[str, Any], *, launches: int = 
         "workload": {"runner": "evaluation", "work": "tokens"},
         "launches": {"per_configuration": launches},
         "noise": {"sentinel_s": 0.0},
-        "evaluation": {"task": "sums.toml", "steps": steps},
+        "evaluation": {"task": "sums.toml", "steps": steps, **({"best_of": best_of} if best_of else {})},
         "serving": {
             **LOAD,
             "model": "m",
@@ -72,6 +82,23 @@ def test_samples_are_asked_once_and_vote_for_every_smaller_number(tmp_path: Path
     assert curve.levels[1].scores.rows[:, 0].tolist() == pytest.approx([(0, 0, 0.3, 0.7, 1, 1)[round(c)] for c in right])
     assert curve.levels[1].sums["tokens_out"].tolist() == [12.0] * ITEMS  # three answers of four words
     assert judge(measured).verdict.status in ("INCONCLUSIVE", "MEASURED")
+
+
+def test_candidates_are_asked_and_the_best_of_k_is_pass_at_k(tmp_path: Path) -> None:
+    """Of five answers of which c are right the best of k is 1 - C(5 - c, k) / C(5, k); time and dollars are those of the same requests."""
+    with serving(Settings(first_s=0.0, next_s=0.0, solves="0.6")) as engine:
+        measured = evaluated(tmp_path, engine.url, {}, launches=5, temperature=0.8, best_of={"candidates": 5})
+    (curve,) = curves(measured)
+    right = measured.table("scores").group_by("item").agg(pl.col("score").sum()).sort("item")["score"].to_list()
+    assert [level.steps for level in curve.levels] == [1, 2, 3, 4, 5]
+    for level in curve.levels:
+        wanted = [1.0 - comb(5 - round(c), level.steps) / comb(5, level.steps) for c in right]
+        assert level.scores.rows[:, 0].tolist() == pytest.approx(wanted)
+        assert level.sums["tokens_out"].tolist() == pytest.approx([4.0 * level.steps] * ITEMS)
+        assert (level.session_s > 0.0).all()
+    (knee,) = knee_rows(measured)
+    assert knee.sentence.startswith("best of 5: ")
+    assert " for 5 x the time" in knee.sentence
 
 
 def test_every_turn_sees_the_answers_before_it_and_is_a_step(tmp_path: Path) -> None:

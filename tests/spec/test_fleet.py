@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.spec.fleet import DEFAULT, FIND_SHARE, Asked, fleet_arguments, link_device, matchings, nodes_of
+from fireassay.spec.fleet import DEFAULT, FIND_SHARE, FleetRequest, fleet_arguments, link_device, matchings, nodes_of
 
 
 def test_the_words_are_tests_and_the_slowness_to_find() -> None:
-    assert fleet_arguments(("disk", "find=0.1", "matrix")) == Asked(tests=("disk", "matrix"), find=0.1)
-    assert fleet_arguments(()) == Asked(tests=DEFAULT, find=FIND_SHARE)
+    assert fleet_arguments(("disk", "find=0.1", "matrix")) == FleetRequest(tests=("disk", "matrix"), find=0.1)
+    assert fleet_arguments(()) == FleetRequest(tests=DEFAULT, find=FIND_SHARE)
     asked = fleet_arguments(("bandwidth", "latency", "ring", "disk", "pairs=all", "transport=nccl", "parallel=yes"))
     assert (asked.of("node"), asked.of("direction", "pair"), asked.of("ring")) == (("disk",), ("bandwidth", "latency"), ("ring",))
     assert (asked.pairs > 100_000, asked.transport, asked.parallel) == (True, "nccl", True)

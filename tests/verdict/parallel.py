@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
+from tests import forked_ranks
 from tests.handmade import Handmade
 from tests.limits import TRAININGS_S
 
@@ -23,10 +24,9 @@ MARGIN_NS = 1_000_000
 def train(folder: Path, names: list[str], *, workers: int) -> None:
     """Run the scripts, each bare, attached and bare again, in one start of torch."""
     folder.mkdir()
-    engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers > 1 else []
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
+        [sys.executable, "-W", "ignore", *forked_ranks.command(workers, "tests.instruments.corpus", str(folder), *names)],
         env={**environment, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ from typing import Any
 
 from fireassay.api.checkout import CannotCheckOut, checked_out, git, top_of
 from fireassay.api.lookup import find, folders_of, pasted
-from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
+from fireassay.api.sides import Watch, comparable, refuse_itself, refuse_observed, side, sides, unwatched
 from fireassay.api.trust import refuse_foreign
 from fireassay.errors import AssayError, Interrupted, RecordError
 from fireassay.frames.record_data import RecordData
@@ -218,6 +218,7 @@ class Checking:
         folders = list(folders_of(self.history)) if self.history else []
         path = self._path(folders)
         record = side(path, watch=self.watch)
+        refuse_observed((record,))
         others = (folder for folder in folders if folder.resolve() != path.resolve())
         earlier = sides(others, self.watch, lambda other: _is_earlier(other, record.measured))
         past = comparable(record, earlier, self.varying)
@@ -242,6 +243,7 @@ class Checking:
     def _baseline(self, name: str, record: Side) -> Side:
         path = find(name, self.root)
         baseline = side(path, watch=self.watch)
+        refuse_observed((baseline,))
         refuse_itself((baseline, record), "--against")
         return baseline if baseline.label != record.label else replace(baseline, label=f"{baseline.label} (baseline)")
 

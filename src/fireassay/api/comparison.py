@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
-from fireassay.api.sides import Watch, days, labels_of, named_sides, refuse_itself, unwatched
+from fireassay.api.sides import Watch, days, labels_of, named_sides, refuse_itself, refuse_observed, unwatched
 from fireassay.errors import RecordError, refuse
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.frames.evaluation.item_scores import requested
@@ -75,6 +75,7 @@ def compared(paths: Sequence[Path], question: Question, watch: Watch = unwatched
         RecordError: a record is missing, damaged, or differs from its seal.
     """
     sides = named_sides(paths)
+    refuse_observed(sides)
     if question.margin is not None:
         sides = tuple(replace(side, measured=_with_margin(side, question.margin)) for side in sides)
     by_quality = question.primary == QUALITY or (question.primary is None and _decides_by_quality(sides[0]))

@@ -37,7 +37,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import LazyResults
-from fireassay.printable import remark
+from fireassay.printable import remark, shell_word
 from fireassay.record.environment import carried_fitness
 from fireassay.record.folder import batch_job
 from fireassay.record.lookup import record_folders, resolve
@@ -49,6 +49,7 @@ from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.of_verb import Stored
+from fireassay.spec.kind import kind_of
 from fireassay.spec.load import to_toml
 from fireassay.spec.plan import expected_seconds
 from fireassay.spec.toml_file import parse
@@ -96,6 +97,8 @@ def resume(
     path: Path, *, force: bool = False, trusted: bool = False, on_progress: Progress | None = None, clock: Clock | None = None
 ) -> Path:
     """Continue an interrupted record, if it is the user's own or `trusted`; see `fireassay.runners.experiment.run.resume`."""
+    if kind_of(open_record(path).experiment).observes:
+        raise RecordError(f"{path} is of a job that was watched, not run: nothing can be resumed. Show it: assay report {shell_word(path)}")
     if not trusted:
         refuse_foreign(path, *recorded(path))
     return runner.resume(path, force=force, on_progress=on_progress, clock=clock, advice=advice())

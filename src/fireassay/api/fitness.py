@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from fireassay.errors import RecordError
 from fireassay.frames.per_launch import counted, per_launch
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
+from fireassay.record.scratch import scratch
 from fireassay.runners.calibration import machine
 from fireassay.runners.calibration.machine import ClientCalibration, MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
@@ -28,16 +28,16 @@ def machine_examined(
     seconds: float, on_progress: Callable[[RunProgress], None] | None = None, launches: int | None = None
 ) -> tuple[Result | None, str]:
     """Measure this machine, then judge: the result, None if too little was measured; and why it ended early, empty if it did not."""
-    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
-        seen = machine.examine(Path(scratch), seconds, launches=launches or machine.LAUNCHES, on_progress=on_progress)
+    with scratch() as folder:
+        seen = machine.examine(folder, seconds, launches=launches or machine.LAUNCHES, on_progress=on_progress)
         begins, values = _launch_values(seen.record)
     return (None if len(values) < MIN_LAUNCHES and seen.stopped else of_machine(seen, begins, values)), seen.stopped
 
 
 def client_examined(seconds: float, announce: Callable[[str], None]) -> tuple[Result | None, str]:
     """Measure the load client, then judge: as `machine_examined`."""
-    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
-        seen = machine.calibrate(Path(scratch), seconds, announce)
+    with scratch() as folder:
+        seen = machine.calibrate(folder, seconds, announce)
     return (of_client(seen, machine.about()) if seen.errors else None), seen.stopped
 
 

@@ -24,15 +24,16 @@ from fireassay.api.experiment_run import Progress
 from fireassay.api.record import ROOT, Record, remarks_as_warnings
 from fireassay.api.served_model import with_served_models
 from fireassay.errors import Problem, refuse_any
-from fireassay.quality.scoring.items import Item, Task
+from fireassay.quality.scoring.items import Format, Held, Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.text_metric import TextMetric
-from fireassay.runners.evaluating import likelihood, steps
+from fireassay.quality.tasks.answer_file import Source
+from fireassay.runners.evaluating import images, likelihood, steps
 from fireassay.runners.evaluation import folders_exist, section, tasks_of
 from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import closest
-from fireassay.spec.flags.evaluate import as_flag, score_experiment
+from fireassay.spec.flags.evaluate import REFERENCE_SIDE, as_flag, held_experiment, score_experiment, side_tables
 from fireassay.spec.flags.evaluate import experiment_from as evaluation_experiment
 from fireassay.spec.flags.load import experiment_from
 from fireassay.spec.flags.of_verb import KeyFlag, flags_of
@@ -196,9 +197,12 @@ def score(
     Raises:
         SpecError: every wrong argument at once, or a file that cannot be scored. Others as `run`.
     """
+    from fireassay.quality.tasks.answer_file import named_sides
+
     missing = () if files else (Problem(where="files", found="nothing", allowed="JSONL or CSV with one answer per line"),)
-    given = argparse.Namespace(files=[os.fspath(file) for file in files], **texts_of("score", flags, missing))
-    return measured(score_experiment(given), Path(), root, on_progress)
+    texts = texts_of("score", flags, missing, others=(REFERENCE_SIDE,))
+    given = argparse.Namespace(files=[os.fspath(file) for file in files], reference_side=flags.get(REFERENCE_SIDE), **texts)
+    return measured(score_experiment(given, named_sides(given)), Path(), root, on_progress)
 
 
 def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None = None, **flags: object) -> Record:
@@ -210,7 +214,7 @@ def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Pr
     fireassay.errors.SpecError: the arguments of fireassay.evaluate: dta: found 'test.jsonl'; allowed: a flag of `assay evaluate`. Did you mean data?
 
     Args:
-        targets: addresses of engines, or folders with a model that is run in this process; "NAME=URL" names one.
+        targets: addresses of engines, or folders with a model that is run in this process; "NAME=URL" names one. None: what the data holds.
         root: where the record is made.
         on_progress: called several times a second.
         flags: those of `assay evaluate`: task="gsm8k", data="test.jsonl", model="M", margin=0.02, task_option=["shots=5"].
@@ -218,8 +222,11 @@ def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Pr
     Raises:
         SpecError: every wrong argument at once, or too few items for the margin: nothing was sent. Others as `run`.
     """
-    missing = () if targets else (Problem(where="targets", found="nothing", allowed="the address of an engine, or a folder with a model"),)
-    experiment = evaluated(argparse.Namespace(targets=list(targets), **texts_of("evaluate", flags, missing)))
+    layout = _layout(str(flags.get("task", "")))
+    alone = layout is not None and layout.held is not None
+    missing = Problem(where="targets", found="nothing", allowed="the address of an engine, or a folder with a model")
+    texts = texts_of("evaluate", flags, () if targets or alone else (missing,))
+    experiment = evaluated(argparse.Namespace(targets=list(targets), **texts))
     planned(experiment)
     return measured(experiment, Path(), root, on_progress)
 
@@ -229,9 +236,33 @@ def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Pr
 
 def evaluated(given: argparse.Namespace) -> Experiment:
     """The experiment of the flags of `assay evaluate`. Raises SpecError: every problem of the flags at once, or a secret."""
-    experiment = evaluation_experiment(given)
+    layout = _layout(str(given.key_task or ""))
+    held = layout.held if layout is not None and not given.targets else None
+    experiment = evaluation_experiment(given) if held is None or not given.key_data else held_experiment(given, _keys_of(held, given))
     refuse_secrets(experiment)  # before any of it is printed
-    return experiment
+    serving = experiment.serving
+    if layout is None or not layout.request or serving is None:
+        return experiment
+    return experiment.model_copy(update={"serving": serving.model_copy(update={"task": layout.request})})
+
+
+def _layout(task: str) -> Format | None:
+    """The layout of that name; None if there is none, which is refused elsewhere."""
+    layout: Format | None = catalog.load("quality.tasks", task) if task in catalog.names("quality.tasks") else None
+    return layout
+
+
+def _keys_of(held: Held, given: argparse.Namespace) -> dict[str, Any]:
+    """The keys of [evaluation] for what a copy holds already: a side for each model. Raises SpecError: it holds nothing, or is invalid."""
+    source: Source = held.source(Path(given.key_data).expanduser())
+    names = dict.fromkeys(str(row.values[held.fields["side"]]) for row in source.rows)
+    metrics = [name for name in str(given.key_metric or "").split(",") if name in catalog.names("quality.scoring.metrics")]
+    images = any(catalog.load("quality.scoring.metrics", name).reads == "images" for name in metrics)
+    return {
+        "answers": side_tables(list(names), str(source.path)),
+        "fields": {**held.fields, **({"image": held.image} if images else {})},
+        "given": {"fields": list(held.scores), "scales": dict(held.scores)},
+    }
 
 
 def planned(experiment: Experiment, announce: Callable[[str], object] | None = None) -> None:
@@ -243,20 +274,22 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     Raises:
         SpecError: the items cannot show the margin, or the data cannot be read.
     """
+    if experiment.serving is None:  # answers that exist already
+        return
     evaluation, _ = section(experiment)
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     steps.check(experiment, tasks)
-    for task in tasks:
+    for task in tasks if evaluation.judge is None else ():
         likelihood.check_margin(experiment, _deciding(task))
-    plan = evaluation_plan(experiment, tuple(map(_as_asked, tasks)))
+    plan = evaluation_plan(experiment, tuple(_as_asked(task, judged=evaluation.judge is not None) for task in tasks))
     if announce is not None:
         for sentence in sentences(plan):
             announce(sentence)
     refuse_any(map(as_flag, refusals(experiment, plan)), "the flags")
 
 
-def _as_asked(task: Task) -> Asked:
+def _as_asked(task: Task, *, judged: bool = False) -> Asked:
     of_choices = task.method == METHOD
     return Asked(
         task=task.name,
@@ -268,7 +301,8 @@ def _as_asked(task: Task) -> Asked:
         most_tokens=0 if of_choices else task.max_tokens,
         choices=sum(len(item.choices) for item in task.items) if of_choices else None,
         sample=task.sample,
-        **_changes(task),
+        images=images.makes_images((task,)),
+        **({"unplanned": "a judge decides, whose error is not known beforehand"} if judged else _changes(task)),
     )
 
 

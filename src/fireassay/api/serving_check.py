@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from fireassay.estimates.format import count, number, reading
 from fireassay.frames.serving.requests import TEXT
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
+from fireassay.record.scratch import scratch
 from fireassay.reports.pages.serving_check import Line
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
@@ -74,8 +74,7 @@ def check(small: Experiment) -> Seen:
         SpecError, EnvironmentLacks: it cannot be started.
         Interrupted: stopped by a signal.
     """
-    with tempfile.TemporaryDirectory(prefix="assay-check-") as folder:
-        root = Path(folder)
+    with scratch() as root:
         try:
             run(small, folder=Path(), root=root)
         except WorkloadError:

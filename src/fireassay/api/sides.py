@@ -106,6 +106,15 @@ def labels_of(names: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{name} ({index + 1})" for index, name in enumerate(chosen)]
 
 
+def refuse_observed(sides: Sequence[Side]) -> None:
+    """Refuse to compare a job that was only watched. Raises SpecError."""
+    for item in sides:
+        if item.measured.kind.observes:
+            found = f"{item.label}, which was observed from outside (assay watch)"
+            fix = "Measure the job: assay run SCRIPT, or FIREASSAY_ATTACH=1 in its own script."
+            raise refuse("RECORD", found, "a record of an experiment, which has numbers", fix, source="the command line")
+
+
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
     """Refuse to compare a record with itself or a copy, which is always equal.
 

@@ -115,7 +115,7 @@ def _dispatch(words: list[str]) -> int:
         if getattr(arguments, "detach", False):
             from fireassay.cli.support import detach
 
-            return detach.start(words)
+            return detach.start(words, several=arguments.several_records)
         if verb.tables:
             from fireassay.record.arrow_import import without_pandas  # deferred: it loads pyarrow
 

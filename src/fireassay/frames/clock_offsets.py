@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fireassay.frames.nodes import node_meters, read_json
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.record_tables import Stored, once_per_record
+from fireassay.frames.record_tables import once_per_record
 from fireassay.record.slices import Slices
 from fireassay.record.tables import TABLES
 from fireassay.stats.groups.clocks import MIN_PINGS, Drift, Offset, Ping, linear_drift
@@ -128,7 +128,7 @@ class Aligned:
 def aligned(measured: RecordData, launch: int) -> Aligned:
     """Times of workers and coordinator on one clock; unchanged if all ran on one host or one kernel."""
     events, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
-    alignment = Aligned(events=events, sliced=measured.sliced("steps"), collectives=calls, launches=row, telemetry=read)
+    alignment = Aligned(events=events, sliced=measured.sliced_steps, collectives=calls, launches=row, telemetry=read)
     if events["host"].n_unique() <= 1:
         return alignment
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
@@ -215,8 +215,8 @@ def on_one_clock(measured: RecordData) -> OneClock:
     aligned_tables = {name: [getattr(alignment, name) for alignment in moved.values()] for name in MOVED}
     tables = {name: measured.table(name) for name in TABLES if name != "steps"}
     tables |= {name: pl.concat([measured.table(name).filter(rest), *aligned_tables[name]]) for name in MOVED}
-    sliced = replace(measured.sliced("steps"), change=partial(_all_moved, [alignment.move for alignment in moved.values()]))
-    return OneClock(measured=replace(measured, tables=Stored(tables, {"steps": sliced})), troubles=troubles)
+    sliced = replace(measured.sliced_steps, change=partial(_all_moved, [alignment.move for alignment in moved.values()]))
+    return OneClock(measured=replace(measured, tables=tables, large=sliced), troubles=troubles)
 
 
 def _all_moved(moves: Sequence[Callable[[pl.DataFrame], pl.DataFrame] | None], steps: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.clock_offsets import by_coordinator
-from fireassay.frames.nodes import OTHERS, node_meters
+from fireassay.frames.nodes import OTHERS, client_hosts_metered, worker_meters
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import HELD_UP, partition
@@ -221,7 +221,7 @@ def _ends(measured: RecordData) -> Mapping[int, int | None]:
 def _end_on(measured: RecordData, launch: int, host: str) -> float | None:
     """The launch's end on a host's own clock; None: not known, as of a node whose clock could not be compared."""
     end_ns = _ends(measured).get(launch)
-    if launch not in node_meters(measured) or end_ns is None:
+    if launch not in worker_meters(measured) or end_ns is None:
         return end_ns
     clock = by_coordinator(measured, launch, host)
     return clock.common(end_ns).offset if clock is not None and clock.known else None
@@ -232,7 +232,7 @@ def energy_gaps(measured: RecordData) -> Mapping[int, str]:
     method = energy_method(measured)
     read = _readings(measured).filter(pl.col("method") == (method or "")).select("launch", "host").unique().rows()
     gaps: dict[int, str] = {}
-    for launch, meters in node_meters(measured).items():
+    for launch, meters in worker_meters(measured).items():
         if method == "modelled" and all(meter.absent == OTHERS for meter in meters):
             continue  # watts x time of all workers, wherever they are
         lost = {meter.node: meter.trouble for meter in meters if meter.trouble}
@@ -246,7 +246,7 @@ def energy_gaps(measured: RecordData) -> Mapping[int, str]:
 def launch_bound(measured: RecordData) -> pl.DataFrame:
     """(launch, value): joules by which `launch_joules` can be off, of launches whose meters state it."""
     method = energy_method(measured) or ""
-    rows = measured.table("telemetry").filter((pl.col("counter") == "energy_bound") & (pl.col("method") == method))
+    rows = _readings(measured, "energy_bound").filter(pl.col("method") == method)
     per_device = rows.sort("ns").group_by("launch", "host", "device").agg(pl.col("value").last())
     return per_device.group_by("launch").agg(pl.col("value").sum())
 
@@ -288,5 +288,7 @@ def no_energy(measured: RecordData) -> Absent:
     return Absent("not_measured", str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))
 
 
-def _readings(measured: RecordData) -> pl.DataFrame:
-    return measured.table("telemetry").filter(pl.col("counter") == "energy")
+def _readings(measured: RecordData, counter: str = "energy") -> pl.DataFrame:
+    """Without those of a load's client hosts: the joules of a load are the engine's, as far as it is metered."""
+    rows = measured.table("telemetry").filter(pl.col("counter") == counter)
+    return rows.filter(~pl.col("host").is_in(client_hosts_metered(measured)))

@@ -29,6 +29,8 @@ class NodeMeter:
     absent: str = ""  # why it was not metered at all
     lost: str = ""  # why its meter did not see the end
     before_end_s: float = 0.0  # how long before the end a lost one was last heard of
+    of_clients: bool = False  # of a load's clients, which is none of what the load's joules and times are about
+    here: bool = False  # read by the coordinator's own meter
 
     @property
     def trouble(self) -> str:
@@ -50,6 +52,16 @@ def node_meters(measured: RecordData) -> Mapping[int, tuple[NodeMeter, ...]]:
     return {launch: meters for launch, meters in found.items() if meters}
 
 
+def worker_meters(measured: RecordData) -> Mapping[int, tuple[NodeMeter, ...]]:
+    """The same of launches whose workers ran on these nodes: without loads."""
+    return {launch: meters for launch, meters in node_meters(measured).items() if not any(meter.of_clients for meter in meters)}
+
+
+def client_hosts_metered(measured: RecordData) -> list[str]:
+    """The hosts of a load's clients with meters of their own."""
+    return sorted({m.node for meters in node_meters(measured).values() for m in meters if m.of_clients and not m.here})
+
+
 def read_json(text: str | None) -> Mapping[str, Any]:
     """An object in a column; empty if a stranger's record holds something else."""
     try:
@@ -65,4 +77,11 @@ def _meters(nodes: Any) -> Iterator[NodeMeter]:
             words = {name: str(said.get(name, "")) for name in ("absent", "lost")}
             before = said.get("before_end_s")
             known = float(before) if isinstance(before, int | float) else 0.0
-            yield NodeMeter(node=str(node), metered_by=str(said.get("metered_by", node)), before_end_s=known, **words)
+            yield NodeMeter(
+                node=str(node),
+                metered_by=str(said.get("metered_by", node)),
+                before_end_s=known,
+                of_clients=said.get("of_clients") is True,
+                here=said.get("here") is True,
+                **words,
+            )

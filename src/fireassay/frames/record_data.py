@@ -27,7 +27,7 @@ from typing import Final, Literal
 import polars as pl
 
 from fireassay.frames.rankings import ranked
-from fireassay.frames.record_tables import RecordTables, Stored, ended
+from fireassay.frames.record_tables import RecordTables, ended
 from fireassay.frames.record_tables import effective_steps as effective_steps
 from fireassay.frames.serving.answers import numbers, scored
 from fireassay.frames.serving.client_clocks import bounds, on_common_clock
@@ -36,6 +36,7 @@ from fireassay.frames.training import parallelism
 from fireassay.frames.training.communication.step_communication import Communicated, fold
 from fireassay.frames.training.communication.watched_steps import levelled
 from fireassay.quality.scoring.rankings import is_ranking_score
+from fireassay.record.images.thumbnails import Copies
 from fireassay.record.reader import Record
 from fireassay.record.tables import TABLES
 from fireassay.stats.series.steady_state import SteadyState, steady_state
@@ -195,19 +196,20 @@ class RecordData(RecordTables):
 
 def from_record(record: Record) -> RecordData:
     """Load a record's tables for judging."""
-    large = {name: found for name in LARGE if (found := record.slices(name)) is not None}
+    large = record.slices("steps")
     return RecordData(
         experiment=record.experiment,
         manifest=record.manifest,
         state=record.state,
         sealed=record.sealed,
         seal=record.seal,
-        tables=Stored(on_common_clock({name: record.table(name) for name in TABLES if name not in large}), large),
+        tables=on_common_clock({name: record.table(name) for name in TABLES if name != "steps" or large is None}),
         profiles=record.profiles,
+        large=large,
+        copies=Copies(record.path, record.manifest["sealed"]["files"] if record.sealed else None),
     )
 
 
-LARGE: Final = ("steps",)  # tables that are read in slices, if they are large
 PORTION: Final = 100_000  # steps
 
 

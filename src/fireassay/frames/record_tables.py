@@ -22,6 +22,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
 from fireassay.frames.training import step_fold
+from fireassay.record.images.thumbnails import Copies
 from fireassay.record.slices import Slices, of_frame
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import Kind, kind_of
@@ -34,18 +35,6 @@ def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
         return steps
     last = pl.col("incarnation").max().over("launch", "step")
     return steps.filter(pl.col("incarnation") == last)
-
-
-class Stored(dict[str, pl.DataFrame]):
-    """A record's tables; `large` ones are read in slices, and whole only where a rare question needs that."""
-
-    def __init__(self, tables: Mapping[str, pl.DataFrame], large: Mapping[str, Slices]) -> None:
-        super().__init__(tables)
-        self.large = large
-
-    def __missing__(self, name: str) -> pl.DataFrame:
-        self[name] = self.large[name].whole()
-        return self[name]
 
 
 def _in_order(steps: pl.DataFrame) -> bool:
@@ -72,21 +61,23 @@ class RecordTables:
     tables: Mapping[str, pl.DataFrame] = field(repr=False)
     seal: str = ""  # SHA-256 of the sealed manifest; empty if unknown
     profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # summaries of the traces of profiled launches
+    large: Slices | None = field(default=None, repr=False)  # the steps, if they are too many to be in `tables`
+    copies: Copies | None = field(default=None, repr=False, compare=False)  # small copies of images, read where a page shows them
 
     def table(self, name: str) -> pl.DataFrame:
-        """A raw table."""
-        return self.tables[name]
+        """A raw table; steps that are too many for memory are read whole only here."""
+        return self.large.whole() if self.large is not None and name == "steps" else self.tables[name]
 
-    def sliced(self, name: str) -> Slices:
-        """A table with ranks, to be read some ranks at a time."""
-        large = self.tables.large if isinstance(self.tables, Stored) else {}
-        return large.get(name) or self.once(("slices", name), lambda data: of_frame(data.tables[name]))
+    @cached_property
+    def sliced_steps(self) -> Slices:
+        """The steps, to be read some ranks at a time."""
+        return self.large or of_frame(self.tables["steps"])
 
     def slices(
-        self, *columns: str, name: str = "steps", launches: Collection[int] | None = None, ranks: Collection[int] | None = None
+        self, *columns: str, launches: Collection[int] | None = None, ranks: Collection[int] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """These columns of the steps, or of another table, some ranks at a time: see `fireassay.record.slices`."""
-        return self.sliced(name).frames(columns, launches=launches, ranks=ranks)
+        """These columns of the steps, some ranks at a time: see `fireassay.record.slices`."""
+        return self.sliced_steps.frames(columns, launches=launches, ranks=ranks)
 
     def effective_slices(
         self, *columns: str, launches: Collection[int] | None = None, ranks: Collection[int] | None = None

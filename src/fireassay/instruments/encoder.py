@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fireassay.errors import EnvironmentLacks, WorkloadError
-from fireassay.instruments.calls.generation import quiet
+from fireassay.errors import WorkloadError
+from fireassay.instruments.local_model import LocalModel, longest
 from fireassay.quality.scoring.text_metric import Encoded
 
 BATCH = 32
-CONFIGURATION = "config.json"
 
 
 class LocalEncoder:
@@ -32,31 +30,13 @@ class LocalEncoder:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        try:
-            import torch
-            import transformers
-        except ImportError as error:
-            raise EnvironmentLacks(f"an encoder in this process needs {error.name}: pip install 'fireassay[engine]'") from None
-        self._torch = torch
-        home = Path(folder)
-        weights = sorted(home.glob("*.safetensors"))
-        if not (home / CONFIGURATION).is_file() or not weights:
-            raise WorkloadError(f"no encoder in {str(folder)!r}: give a folder with config.json, a tokenizer and weights in *.safetensors")
-        try:
-            with quiet():
-                self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(home, local_files_only=True, trust_remote_code=False)
-                model: Any = transformers.AutoModel.from_pretrained(
-                    home, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-                )
-        except (OSError, ValueError, KeyError, AttributeError) as error:
-            raise WorkloadError(f"no encoder could be loaded from {str(folder)!r}: {error}") from error
-        self._model = model.eval()
-        known = getattr(model.config, "max_position_embeddings", None)
-        self._longest = min(int(self._tokenizer.model_max_length), int(known or 1 << 30))
+        home = LocalModel(folder, "an encoder")
+        self._torch = home.torch
+        self._tokenizer: Any = home.load("AutoTokenizer")
+        self._model = home.model("AutoModel")
+        self._longest = longest(self._tokenizer, getattr(self._model.config, "max_position_embeddings", None))
         self._ends = {self._tokenizer.cls_token_id, self._tokenizer.sep_token_id}
-        others = [path for path in sorted(home.iterdir()) if path.is_file() and path.suffix in (".json", ".txt", ".model")]
-        libraries = f"transformers@{transformers.__version__}|torch@{torch.__version__}"
-        self._signature = f"weights:sha256:{_digest(weights)}|tokenizer:sha256:{_digest(others)}|max:{self._longest}|dtype:fp32|{libraries}"
+        self._signature = home.signature(self._longest)
 
     @property
     def signature(self) -> str:
@@ -99,17 +79,6 @@ class LocalEncoder:
             made = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         hidden = made.hidden_states[layer] if layer else made.last_hidden_state
         return [hidden[index, : len(row)].double().numpy() for index, row in enumerate(batch)]
-
-
-def _digest(paths: Sequence[Path]) -> str:
-    whole = sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            part = sha256()
-            while block := file.read(1 << 20):
-                part.update(block)
-        whole.update(path.name.encode() + b"\0" + part.digest())
-    return whole.hexdigest()
 
 
 @lru_cache(maxsize=2)

@@ -24,13 +24,13 @@ OTHERWISE: Final = "Make every rank call the same collectives in the same order.
 
 def places(record: Path, launch: int, ranks: Mapping[int, Progress]) -> str:
     """Where each rank waits, and what to change; "" if fewer than two ranks are known to wait, or all in the same call."""
-    return _told(_waiting(record, launch, ranks))
+    return _sentence(_waiting(record, launch, ranks))
 
 
 def deadlock(record: Path, launch: int, ranks: Mapping[int, Progress]) -> str:
     """The same of a running launch, only if every rank waits in a collective, and not all in the same: such a launch cannot go on."""
     waiting = _waiting(record, launch, ranks)
-    return _told(waiting) if len(waiting) == len(ranks) and all(_in_a_call(json.loads(row["detail"])) for row in waiting.values()) else ""
+    return _sentence(waiting) if len(waiting) == len(ranks) and all(_in_a_call(row["detail"]) for row in waiting.values()) else ""
 
 
 def _in_a_call(detail: Mapping[str, Any]) -> bool:
@@ -38,31 +38,27 @@ def _in_a_call(detail: Mapping[str, Any]) -> bool:
     return bool(detail.get("calls")) or (detail.get("inside") in PASSES and detail.get("state") == "S")
 
 
-def _waiting(record: Path, launch: int, ranks: Mapping[int, Progress]) -> dict[int, Mapping[str, Any]]:
+def _waiting(record: Path, launch: int, ranks: Mapping[int, Progress]) -> dict[int, dict[str, Any]]:
     """The last note of each rank that has made no step since."""
     table = None
     with suppress(RecordError, OSError, ValueError):  # the launch's own reason is reported anyway
         table, _ = read_launch(record, launch, "events")
     rows = [] if table is None else table.select(["rank", "kind", "step", "detail"]).to_pylist()
     last = {row["rank"]: row for row in rows if row["kind"] == KIND}
-    return {rank: row for rank, row in sorted(last.items()) if rank in ranks and row["step"] == ranks[rank].steps}
+    still = {rank: row for rank, row in sorted(last.items()) if rank in ranks and row["step"] == ranks[rank].steps}
+    return {rank: {**row, "detail": json.loads(row["detail"])} for rank, row in still.items()}
 
 
-def _told(waiting: Mapping[int, Mapping[str, Any]]) -> str:
-    words = {rank: _place(json.loads(row["detail"])) for rank, row in waiting.items()}
+def _sentence(waiting: Mapping[int, Mapping[str, Any]]) -> str:
+    places = {rank: _place(row["detail"]) for rank, row in waiting.items()}
     steps = {row["step"] for row in waiting.values()}
-    if len(waiting) < 2 or (len(set(words.values())) == 1 and len(steps) == 1):
+    if len(waiting) < 2 or (len(set(places.values())) == 1 and len(steps) == 1):
         return ""
-    each = ", ".join(f"rank {rank} in {words[rank]} after {row['step']} steps{_line(row)}" for rank, row in waiting.items())
-    training = {_inside(row) in PASSES for row in waiting.values()}  # or they have left the loop
+    lines = {rank: f" (at {row['detail']['stack'][0]})" if row["detail"].get("stack") else "" for rank, row in waiting.items()}
+    each = ", ".join(f"rank {rank} in {places[rank]} after {row['step']} steps{lines[rank]}" for rank, row in waiting.items())
+    training = {row["detail"].get("inside") in PASSES for row in waiting.values()}  # or they have left the loop
     remedy = f"Uneven batches do this. {EVEN}" if len(steps) > 1 or len(training) > 1 else OTHERWISE
     return f"The ranks wait in different places, each for a call that the others do not make: {each}. {remedy}"
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    """The innermost line of the script."""
-    stack = json.loads(row["detail"]).get("stack") or []
-    return f" (at {stack[0]})" if stack else ""
 
 
 def left_behind(output: str, ranks: Mapping[int, Progress]) -> str:
@@ -72,10 +68,6 @@ def left_behind(output: str, ranks: Mapping[int, Progress]) -> str:
         return ""
     fewest = min(steps, key=lambda rank: steps[rank])
     return f"; rank {fewest} ended after {steps[fewest]} steps, others made up to {max(steps.values())}. {EVEN}"
-
-
-def _inside(row: Mapping[str, Any]) -> str:
-    return str(json.loads(row["detail"]).get("inside") or "")
 
 
 def _place(detail: Mapping[str, Any]) -> str:

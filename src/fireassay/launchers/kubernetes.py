@@ -30,11 +30,11 @@ from typing import Any
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers import nodes
-from fireassay.launchers.support import held_exec, interpreter, kubernetes_job, supervisor
+from fireassay.launchers.support import kubernetes_job, supervisor
 from fireassay.launchers.support.base import Allocation, Launcher, Waiting
 from fireassay.launchers.support.held import Held
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.workload import Host, Kubernetes
+from fireassay.spec.sections.workload import Kubernetes
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 ACCOUNT, WIDTH = "assay", 78  # of the manifest that is printed
@@ -57,7 +57,7 @@ def check(experiment: Experiment) -> None:
     wanted = settings.kubernetes or Kubernetes()
     problems = [*nodes.unsupported(experiment, "Kubernetes chooses them."), *nodes.uneven(experiment, per_node_of(experiment))]
     if not wanted.image:
-        fix = 'For example [launcher] kubernetes = { image = "lab/train:3", claim = "shared", mount = "/work" }.'
+        fix = 'In the file of the experiment, or of --launcher: kubernetes = { image = "lab/train:3", claim = "shared", mount = "/work" }.'
         problems.append(Problem("launcher.kubernetes.image", "none", "the image of the pods", fix))
     if bool(wanted.claim) != bool(wanted.mount):
         fix = "The shared folder is mounted at the same path on this machine and in the pods."
@@ -65,8 +65,7 @@ def check(experiment: Experiment) -> None:
     refuse_any(problems)
     if importlib.util.find_spec("kubernetes") is None:
         raise EnvironmentLacks(f"kubernetes is not installed for {sys.executable}: pip install 'fireassay[kubernetes]'.")
-    if not interpreter.has_torch(settings):
-        raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
+    nodes.check_torch(experiment)
 
 
 def per_node_of(experiment: Experiment) -> int:
@@ -216,13 +215,12 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
     """
     wanted = experiment.launcher.kubernetes or Kubernetes()
     job = job_of(experiment, namespace_of(wanted), name_of(experiment))
-    asked = json.dumps({"context": wanted.context, "job": job, "wait_s": wanted.wait_s})
+    order = {"context": wanted.context, "job": job, "wait_s": wanted.wait_s}
     tried = ["kubectl", "create", f"--namespace={job['metadata']['namespace']}", "job", job["metadata"]["name"], f"--image={wanted.image}"]
-    held = Held("Kubernetes", [sys.executable, "-I", kubernetes_job.__file__, asked], tried)
+    held = Held("Kubernetes", [sys.executable, "-I", kubernetes_job.__file__], tried, order)
     answer = held.answer(waiting)
-    prefix = (sys.executable, "-I", "-S", held_exec.__file__, answer["socket"])
     return Allocation(
-        hosts=tuple(Host(**host, prefix=(*prefix, str(place))) for place, host in enumerate(answer["hosts"])),
+        hosts=held.hosts(answer),
         workers_per_node=per_node_of(experiment),
         facts={"engine": "kubernetes", **answer["facts"]},
         lost=partial(held.lost, "a node of Kubernetes"),

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.launchers.support import base, fork_client, interpreter, processors
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
+from fireassay.record.scratch import PREFIX, locked
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Launcher as Settings
 
@@ -74,6 +73,7 @@ def _torchrun(request: Request, meeting: str) -> list[str]:
     """torchrun's own arguments, before the script."""
     return [
         *_rendezvous(request, meeting),
+        *(["--log-dir", str(Path(meeting).with_name("logs"))] if meeting else []),  # else one stays in the temporary folder for ever
         "--nproc-per-node",
         str(request.workers // request.settings.nodes),
         "--max-restarts",
@@ -122,10 +122,10 @@ def start(request: Request) -> Handle:
     with_torch = interpreter.has_torch(request.settings)
     if not with_torch or request.settings.nodes > 1:
         return base.start(request, command(request, with_torch=with_torch))
-    folder = Path(tempfile.mkdtemp(prefix="assay-"))  # on a local disk: file locks fail on some network file systems
-    meeting, after = str(folder / "rendezvous"), partial(shutil.rmtree, folder, ignore_errors=True)
+    held = locked(Path(tempfile.gettempdir()), PREFIX)  # on a local disk: file locks fail on some network file systems
+    meeting, after = str(held.path / "rendezvous"), held.remove
     if request.settings.start == "fork":
-        return fork_client.start(request, [*_torchrun(request, meeting), *fork_client.script(folder, request)], folder, after=after)
+        return fork_client.start(request, [*_torchrun(request, meeting), *fork_client.script(held.path, request)], held.path, after=after)
     return base.start(request, command(request, with_torch=True, meeting=meeting), after=after)
 
 

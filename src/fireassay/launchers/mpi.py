@@ -142,7 +142,9 @@ def _address(name: str, own: str) -> str:
 
 def _answer(words: list[str], waiting: Waiting) -> str:
     """What every node says."""
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
+    # a session of its own: Ctrl-C reaches assay alone
+    process = subprocess.Popen(words, stdin=quiet, stdout=pipe, stderr=pipe, text=True, errors="replace", start_new_session=True)
     while True:
         try:
             output, errors = process.communicate(timeout=POLL_S)

@@ -31,6 +31,7 @@ from pathlib import Path
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers.support import base, interpreter, node_group, processors, supervisor
 from fireassay.launchers.support.base import Handle, Launcher, Request
+from fireassay.record.scratch import PREFIX
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host
 from fireassay.spec.sections.workload import Launcher as Settings
@@ -38,6 +39,8 @@ from fireassay.spec.sections.workload import Launcher as Settings
 HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
 # Beginnings of variables that a scheduler sets on the node itself: the node's own values count, not those of this machine.
 OF_THE_NODE = ("SLURM", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK")
+FEWER = "launcher.workers_per_node lets a level take as many of the first hosts as it fills."
+REPORT_S = 5.0  # from the end of a node's grace period to its report here
 SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
 
 
@@ -57,8 +60,19 @@ def check(experiment: Experiment) -> None:
             )
         )
     refuse_any(problems)
-    if not interpreter.has_torch(experiment.launcher):
-        raise EnvironmentLacks(f"{interpreter.no_torch(experiment.launcher)}. Several nodes are started with torchrun.")
+    check_torch(experiment)
+
+
+def check_torch(experiment: Experiment) -> None:
+    """Check that there is torch, unless no worker needs it. Raises EnvironmentLacks."""
+    settings = experiment.launcher
+    if trains(experiment) and not interpreter.has_torch(settings):
+        raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
+
+
+def trains(experiment: Experiment) -> bool:
+    """Whether the nodes run workers: not the clients of a load, nor the tests of a fleet."""
+    return experiment.serving is None and experiment.workload.runner != "fleet"
 
 
 def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
@@ -76,11 +90,19 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
 
 
 def _levels(experiment: Experiment) -> list[Problem]:
-    count = len(experiment.launcher.hosts)
-    uneven = [level for level in experiment.factor.levels if count and level % count]
+    count, per_node = len(experiment.launcher.hosts), experiment.launcher.workers_per_node
+    if per_node and count:
+        beyond = [level for level in experiment.factor.levels if level > per_node * count]
+        most = f"at most {per_node * count}: launcher.workers_per_node = {per_node} on each of the {count} hosts"
+        return [*uneven(experiment, per_node), *([Problem("factor.levels", str(beyond), most)] if beyond else [])]
+    unequal = [level for level in experiment.factor.levels if count and level % count]
     return (
-        [Problem("factor.levels", str(uneven), f"multiples of the {count} hosts", "Every node starts the same number of workers.")]
-        if uneven
+        [
+            Problem(
+                "factor.levels", str(unequal), f"multiples of the {count} hosts", f"Every node starts the same number of workers. {FEWER}"
+            )
+        ]
+        if unequal
         else []
     )
 
@@ -99,7 +121,7 @@ def unsupported(experiment: Experiment, instead: str = "") -> list[Problem]:
 
 def uneven(experiment: Experiment, per_node: int | None) -> list[Problem]:
     """Worker counts that would leave the nodes of a launch with different numbers of workers. `per_node`: None if not yet known."""
-    wrong = [level for level in experiment.factor.levels if per_node and level > per_node and level % per_node]
+    wrong = [level for level in experiment.factor.levels if trains(experiment) and per_node and level > per_node and level % per_node]
     fix = "Every node of a launch starts the same number of workers: launcher.workers_per_node says how many."
     return [Problem("factor.levels", str(wrong), f"at most {per_node}, or a multiple of it", fix)] if wrong else []
 
@@ -158,6 +180,7 @@ def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
             "secrets": list(request.secrets),
             "grace_s": request.grace_s,
             "mark": mark,
+            "scratch": f"{PREFIX}{mark}",
             **({"usage": str(Path(folder) / "usage" / f"{host.name}.json")} if folder else {}),
         }
         nodes.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
@@ -172,8 +195,12 @@ def log_of(request: Request, host: Host) -> Path:
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
     plan = json.dumps(job_of_nodes(request, endpoint_of(request)))
-    planned = replace(request, environment={**request.environment, node_group.NODES: plan})
-    return base.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
+    return begin(replace(request, environment={**request.environment, node_group.NODES: plan}))
+
+
+def begin(request: Request) -> Handle:
+    """Start the group, whose plan is in the environment. It outlasts its nodes' grace period, to hear how they ended."""
+    return base.start(replace(request, grace_s=request.grace_s + REPORT_S), [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

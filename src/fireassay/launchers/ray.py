@@ -16,18 +16,17 @@ Source: https://docs.ray.io/en/latest/ray-core/scheduling/placement-group.html
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 from functools import partial
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers import nodes
-from fireassay.launchers.support import held_exec, interpreter, ray_group
+from fireassay.launchers.support import ray_group
 from fireassay.launchers.support.base import Allocation, Launcher, Waiting
 from fireassay.launchers.support.held import Held
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.workload import Host, Ray
+from fireassay.spec.sections.workload import Ray
 
 
 def check(experiment: Experiment) -> None:
@@ -45,8 +44,7 @@ def check(experiment: Experiment) -> None:
     refuse_any(problems)
     if importlib.util.find_spec("ray") is None:
         raise EnvironmentLacks(f"ray is not installed for {sys.executable}: pip install 'fireassay[ray]', in the cluster's version.")
-    if not interpreter.has_torch(settings):
-        raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
+    nodes.check_torch(experiment)
 
 
 def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
@@ -57,7 +55,7 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         Interrupted: given up while waiting.
     """
     settings, wanted = experiment.launcher, experiment.launcher.ray or Ray()
-    asked = {
+    order = {
         "address": wanted.address,
         "most": max(experiment.factor.levels),
         "per_node": settings.workers_per_node,
@@ -65,14 +63,13 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         "resources": wanted.resources,
         "wait_s": wanted.wait_s,
     }
-    held = Held("Ray", [sys.executable, "-I", ray_group.__file__, json.dumps(asked)], ["ray", "status"])
+    held = Held("Ray", [sys.executable, "-I", ray_group.__file__], ["ray", "status"], order)
     answer = held.answer(waiting)
     if uneven := nodes.uneven(experiment, answer["per_node"]):
         held.release()
         refuse_any(uneven)
-    prefix = (sys.executable, "-I", "-S", held_exec.__file__, answer["socket"])
     return Allocation(
-        hosts=tuple(Host(**host, prefix=(*prefix, str(place))) for place, host in enumerate(answer["hosts"])),
+        hosts=held.hosts(answer),
         workers_per_node=answer["per_node"],
         facts={"engine": "ray", **answer["facts"], **{name.lower(): os.environ[name] for name in ("RAY_JOB_ID",) if name in os.environ}},
         lost=partial(held.lost, "Ray's placement group"),

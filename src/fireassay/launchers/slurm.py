@@ -32,7 +32,6 @@ from typing import Any
 
 from fireassay.errors import EnvironmentLacks, refuse_any
 from fireassay.launchers import nodes
-from fireassay.launchers.support import interpreter
 from fireassay.launchers.support.base import Allocation, Launcher, Lost, Waiting
 from fireassay.launchers.support.held import ANSWER_S, POLL_S, Held
 from fireassay.spec.experiment import Experiment
@@ -63,6 +62,7 @@ KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
 )
 AGAIN = ("PREEMPTED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # ends of a job that nobody asked for
+UNREAD_S = 1.0  # salloc reads no input while it waits in the queue
 STATE_S = 10.0  # a job that has lost its nodes may be COMPLETING for so long
 REASON_S = 5.0  # between two questions why the job waits
 TIMES = re.compile(r"(SubmitTime|StartTime)=(\S+)")
@@ -85,13 +85,11 @@ def check(experiment: Experiment) -> None:
         EnvironmentLacks: no Slurm commands here, or no torch.
         SpecError: hosts are given, or a worker count does not fill its nodes evenly.
     """
-    settings = experiment.launcher
     missing = [name for name in ("salloc", "srun", "scontrol") if shutil.which(name) is None]
     if missing:
         raise EnvironmentLacks(f"{', '.join(missing)} not found: start assay on a login node of the cluster, or in a job.")
     refuse_any([*nodes.unsupported(experiment, "Slurm chooses them."), *nodes.uneven(experiment, per_node_of(experiment))])
-    if not interpreter.has_torch(settings):
-        raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
+    nodes.check_torch(experiment)
 
 
 def per_node_of(experiment: Experiment) -> int:
@@ -127,7 +125,7 @@ def salloc(experiment: Experiment) -> list[str]:
 
 def by_hand(experiment: Experiment, words: Sequence[str]) -> str:
     """A script for sbatch, which runs the whole experiment in one job. `words`: assay's command line."""
-    requested = "".join(f"#SBATCH {word}\n" for word in salloc(experiment))
+    requested = "".join(f"#SBATCH {shlex.quote(word)}\n" for word in salloc(experiment))
     lines = ["exec"]
     for word in map(shlex.quote, [sys.executable, "-m", "fireassay", *words]):
         if len(lines[-1]) + len(word) > LINE:
@@ -149,7 +147,8 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         return _allocation(experiment, variables, lost=lambda _: None, release=lambda: None, waited_s=waited_s)
     asked = ["salloc", *salloc(experiment)]
     ends = [sys.executable, "-I", "-S", "-c", ENDS, str(os.getpid())]
-    held = Held("Slurm", [*ends, *asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT], asked, label="salloc: ")
+    words = [*ends, *asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT]
+    held = Held("Slurm", words, asked, label="salloc: ", queue_s=UNREAD_S)
     variables = held.answer(_with_reason(waiting))
     return _allocation(experiment, variables, lost=partial(_lost, held, variables["SLURM_JOB_ID"]), release=held.release)
 

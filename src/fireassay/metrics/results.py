@@ -31,7 +31,10 @@ from fireassay.spec.kind import Kind
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
 PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed")
 NOT_STREAMED: Final = Absent("not_applicable", "answers were not streamed (serving.stream = false), so no chunk has a time of its own")
-NO_TOKENS: Final = Absent("not_applicable", "speech has no output tokens: its chunks are pieces of audio")
+NO_TOKENS: Final = {  # task -> why its answers have none
+    "text_to_speech": Absent("not_applicable", "speech has no output tokens: its chunks are pieces of audio"),
+    "text_to_image": Absent("not_applicable", "images have no tokens: see the time to an image and to its first preview"),
+}
 BEHIND_A_SERVER: Final = "the answers came from a server, which does not report it; a model in this process does (backend process)"
 
 
@@ -76,6 +79,8 @@ def reworded(measured: RecordData, values: Mapping[str, Value]) -> Mapping[str, 
 
 def _chunks(measured: RecordData) -> Absent | None:
     serving = measured.experiment.serving
+    if serving is not None and serving.task == "text_to_image":
+        return NO_TOKENS[serving.task]
     return None if serving is not None and serving.stream else NOT_STREAMED
 
 
@@ -85,7 +90,7 @@ def _energy(measured: RecordData) -> Absent | None:
 
 def _tokens(measured: RecordData) -> Absent | None:
     serving = measured.experiment.serving
-    return NO_TOKENS if serving is not None and serving.task == "text_to_speech" else None
+    return NO_TOKENS.get(serving.task) if serving is not None else None
 
 
 OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {

@@ -366,6 +366,72 @@ SCORES = _table(
         "statistics list<float64>": "what the score of many items is computed from; their meaning is the metric's",
     },
 )
+RATED = {
+    "rater string": "code of who rated: a person's code, or a judge's name; never a person's name",
+    "kind string": "person, or judge (a model)",
+    "outcome string": "ok, or why there is none: NO_ANSWER (nothing was said, or it could not be read), failed (a judge was not reached)",
+    "position int32?": "its place among all of them, from 0, in the order in which they were given; null: unknown",
+    "gold int32": "1 if it belongs to the labels that judges are held against, else 0",
+    "seconds float64?": "how long it took; null: unknown",
+    "usd float64?": "what it cost; null: unknown",
+}
+RATINGS = _table(
+    "ratings",
+    "a rating of one answer by one rater",
+    "launch task item repetition",
+    {
+        **ANSWER,
+        **RATED,
+        "rating float64?": "the number that was given: the scale's, or of a choice 1 won, 0.5 tie, 0 lost; null: none",
+        "against string?": "the other side of a choice; null: rated alone",
+    },
+)
+PREFERENCES = _table(
+    "preferences",
+    "a choice between two sides by one rater; its launch is that of the side shown first",
+    "launch task item repetition",
+    {
+        **ANSWER,
+        **RATED,
+        "first string": "the side that was shown first (left)",
+        "second string": "the side that was shown second (right)",
+        "shown int32": "1 if first was shown first, 0 if the order says nothing",
+        "choice string?": "first, second or tie; null: none was made",
+    },
+)
+REPLIES = _table(
+    "replies",
+    "a judge's reply on one answer, or on a pair in one order, as it came; its launch is of the side, or during which files were judged",
+    "launch task item repetition side",
+    {
+        **ANSWER,
+        "side string": "the side that was judged; of a pair the one shown first",
+        "against string?": "the side shown second; null: judged alone",
+        "key string": "digest of the request: the model, its settings and every message; `assay resume` does not ask it again",
+        "text string": "the whole reply, at most 200,001 characters",
+        "finish_reason string?": "why it ended, as reported: stop, length ...",
+        "tokens_in int64?": "prompt tokens by the server's usage",
+        "tokens_out int64?": "output tokens, likewise",
+        "seconds float64": "how long it took",
+        "value float64?": "the rating that it holds, or of a pair 1: the first won, 0.5: tie, 0: it lost; null: NO_ANSWER",
+        "reason string": "the judge's own words for it, at most 300 characters; empty: it gave none",
+    },
+)
+IMAGES = _table(
+    "images",
+    "the image that answers an item",
+    "launch task item repetition",
+    {
+        **ANSWER,
+        "name string": "its path as the file of answers has it; of a data URL its type and length",
+        "sha256 string": "SHA-256 of the image's file, in hexadecimal",
+        "format string?": "PNG, JPEG, WEBP, GIF or BMP; null: it could not be decoded",
+        "bytes int64": "bytes of the file",
+        "width int32?": "pixels, upright; null: it could not be decoded",
+        "height int32?": "likewise",
+        "thumbnail string?": "its small copy in images/launch=0003.zip, drawn anew; null: none",
+    },
+)
 DIVERGENCE = _table(
     "divergence",
     "a token of a given text, scored by an engine and by the reference (teacher forcing)",

@@ -165,7 +165,7 @@ def reason(error: OSError, path: Path, remedy: str = RESUME) -> str:
         return f"{os.strerror(number)}. Give yourself the right to write there, or choose another folder."
     if number in (errno.ENOTDIR, errno.EEXIST):
         return "a file has the name of a required folder. Move it, or choose another folder."
-    return f"{error.strerror or error}. What was already written stays readable."
+    return f"{error.strerror or error}. Choose another folder, or put that right and {remedy}; what was already written stays readable."
 
 
 def create(path: Path, fill: Callable[[BinaryIO], None]) -> None:

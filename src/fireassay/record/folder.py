@@ -8,6 +8,7 @@ How does the coordinator record its actions?  As rows of `launches` and `events`
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -133,9 +134,10 @@ class RecordFolder:
     def _seal(self, ended: dict[str, Any]) -> None:
         try:
             self._manifest = seal.seal(self.path, ended)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._stay_interrupted(ended)
-            raise files.explain(error, self.path, "seal the record") from error
+            failed = error if isinstance(error, OSError) else OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+            raise files.explain(failed, self.path, "seal the record") from error
         except RecordError:  # an unreadable stream
             self._stay_interrupted(ended)
             raise

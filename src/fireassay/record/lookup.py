@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.errors import RecordError, did_you_mean
-from fireassay.printable import one_line, remark
+from fireassay.printable import one_line, remark, shell_word
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
 
@@ -41,7 +41,8 @@ def resolve(text: str, root: Path) -> Path:
     head, colon, which = text.partition(":")
     if head == LATEST:
         if not names:
-            raise RecordError(f"there is no record in {root}. `assay run` creates one; give the record's path if it is elsewhere.")
+            how = _of_jobs(root) or "`assay run` creates one; give the record's path if it is elsewhere."
+            raise RecordError(f"there is no record in {root}. {how}")
         paths = sorted((root / name for name in names), key=_created, reverse=True)
         return _newest_of(which, paths, root) if colon else _newest(paths)
     fitting = [name for name in names if _is_called(name, text)] or [name for name in names if name.startswith(text)]
@@ -53,10 +54,16 @@ def resolve(text: str, root: Path) -> Path:
         raise RecordError(f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name.")
     if Path(text).is_file():
         raise RecordError(f"{text} is a file, not the folder of a record. `assay list` shows the records in {root}.")
-    near = did_you_mean(text, (*names, *map(_without_time, names), LATEST)) if names else ""
+    near = _of_jobs(root) or (did_you_mean(text, (*names, *map(_without_time, names), LATEST)) if names else "")
     raise RecordError(
         f"no record in {root} has the name or id {text!r}, or a name that begins with it. {near or '`assay list` shows those that exist.'}"
     )
+
+
+def _of_jobs(root: Path) -> str:
+    """What to do with jobs that have recorded themselves here (FIREASSAY_ATTACH=1) and are not sealed yet."""
+    jobs = sorted(file.parents[1] for file in root.glob("*/attached/command.json") if not (file.parents[1] / "manifest.json").exists())
+    return f"A job has left rows in {jobs[-1].name}: `assay report {shell_word(jobs[-1])}` makes them a record." if jobs else ""
 
 
 def short_name(folder: str, name: str, identifier: str) -> str:

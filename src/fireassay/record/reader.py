@@ -68,7 +68,7 @@ def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.T
         except FileNotFoundError:
             raise _missing(path, part) from None
         except (OSError, pa.ArrowException, ValueError, MemoryError, NotImplementedError) as error:
-            raise _damaged(path, part, first_problem(Exception(str(error)))) from error
+            raise _unreadable(path, part, error) from error
         if table is None:
             raise memory_bound.too_large(path, name, texts + long, memory_bound.size_of(path, parts))
         target = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
@@ -111,7 +111,7 @@ def _read_part(path: Path, part: str, name: str = "") -> pl.DataFrame:
     except FileNotFoundError:
         raise _missing(path, part) from None
     except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _damaged(path, part, first_problem(Exception(str(error)))) from error
+        raise _unreadable(path, part, error) from error
     if name and frame.schema != _polars_schema(name):
         raise _damaged(path, part, f"its columns are not those of the table {name}")
     return frame
@@ -129,7 +129,7 @@ def sliced(path: Path, parts: list[str], name: str) -> Slices | None:
         try:
             frame = scanned.select(columns).slice(begin, rows).collect()
         except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            raise _damaged(path, parts[0], first_problem(Exception(str(error)))) from error
+            raise _unreadable(path, parts[0], error) from error
         memory_bound.check_text(path, name, frame, size)
         refuse_gaps(path, name, frame.null_count().row(0, named=True))
         return frame
@@ -177,6 +177,13 @@ def _polars_schema(name: str) -> pl.Schema:
 
 def _missing(path: Path, part: str) -> RecordError:
     return RecordError(f"{path / part} is missing. Restore it from a copy of the record.")
+
+
+def _unreadable(path: Path, part: str, error: BaseException) -> RecordError:
+    """The system's own reason, which says nothing of the bytes; else they are damaged."""
+    if isinstance(error, OSError) and error.errno in memory_bound.LACKS:
+        return files.explain(error, path / part, "read")
+    return _damaged(path, part, first_problem(Exception(str(error))))
 
 
 def _damaged(path: Path, part: str, why: object) -> RecordError:

@@ -5,15 +5,13 @@ A killed process leaves such a folder behind; the next one that stages records t
 
 from __future__ import annotations
 
-import fcntl
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from fireassay.record import files
+from fireassay.record.scratch import locked
 
 PREFIX: Final = ".importing-"
 
@@ -45,37 +43,20 @@ def staged(root: Path) -> Iterator[Path]:
                 root.rmdir()
 
 
+def check_root(root: Path) -> None:
+    """Raises RecordError: no record can be made there."""
+    with staged(root):
+        pass
+
+
 @contextmanager
 def _folder(root: Path) -> Iterator[Path]:
     try:
         root.mkdir(parents=True, exist_ok=True)
-        for left in root.glob(f"{PREFIX}*"):
-            if (lock := _locked(left)) is not None:
-                files.remove_tree(left)
-                os.close(lock)
-        folder, lock = Path(), None
-        while lock is None:  # another process may take a folder without a lock for one that was left behind
-            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-            lock = _locked(folder)
+        folder = locked(root, PREFIX)
     except OSError as error:
         raise files.explain(error, root, "create a record in", files.AGAIN) from error
     try:
-        yield folder
+        yield folder.path
     finally:
-        with suppress(OSError):
-            files.remove_tree(folder)
-        os.close(lock)
-
-
-def _locked(folder: Path) -> int | None:
-    """An open descriptor with the folder's lock; None if another process holds it, or the folder is gone."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if folder.exists():
-            return descriptor
-    os.close(descriptor)
-    return None
+        folder.remove()

@@ -17,6 +17,8 @@ needs: writers emit rows nearly in order, so each is read once or twice.  Any ot
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from fireassay.record.arrow_schemas import arrow_schema
-from fireassay.record.messages import END_MARK, Row, batch_message
+from fireassay.record.messages import CONTINUATION, END_MARK, Row, batch_message
 from fireassay.record.tables import TABLES
 from fireassay.record.untrusted import paths
 
@@ -91,15 +93,38 @@ def batches(path: Path, launch: str, table: str) -> Iterator[pa.RecordBatch]:
 
 def _one_by_one(file: Path) -> Iterator[pa.RecordBatch]:
     with file.open("rb") as opened:
+        messages = _intact(opened, file.stat().st_size)
+        next(messages, None)  # the schema
+        for batch, _ in messages:
+            yield batch
+
+
+def _intact(source: Any, size: int) -> Iterator[tuple[Any, int]]:
+    """The schema, then every batch, each with its end in the stream, up to the first that the bytes show to be damaged.
+
+    Raises:
+        OSError: the stream cannot be read further, or there is no memory; this says nothing of its bytes.
+    """
+    schema, end = None, 0
+    while True:
         try:
-            schema = schema_of(opened)
-            while True:
-                yield next_batch(opened, schema)
+            found = schema_of(source) if schema is None else next_batch(source, schema)
         except StopIteration:
             return
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-            if not is_damage(error):
-                raise
+            if _is_damage(error, source, end, size):
+                return
+            if isinstance(error, MemoryError):
+                raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)) from error
+            raise
+        schema, end = found if schema is None else schema, source.tell()
+        yield found, end
+
+
+def _unread(source: Any, end: int, size: int) -> int:
+    """Bytes behind the last intact message, without the end mark."""
+    source.seek(end)
+    return size - end - (len(END_MARK) if source.read(len(END_MARK)) == END_MARK else 0)
 
 
 def schema_of(source: Any) -> pa.Schema:
@@ -122,7 +147,7 @@ def next_batch(source: Any, schema: pa.Schema) -> pa.RecordBatch:
     Raises:
         StopIteration: the stream has ended.
         ValueError: the batch is compressed or its columns share bytes, so that it would expand in memory; assay never writes these.
-        pa.ArrowException, OSError, MemoryError: the batch is damaged.
+        pa.ArrowException, OSError, MemoryError: the batch is damaged, or cannot be read (`_is_damage`).
     """
     try:
         message = pa.ipc.read_message(source)
@@ -155,29 +180,30 @@ def _field(message: bytes, table: int, number: int) -> int:
     return table + offset if offset else 0
 
 
-def is_damage(error: Exception) -> bool:
-    """True if the stream is at fault: for a truncated message Arrow raises an OSError without errno."""
-    return not isinstance(error, OSError) or error.errno is None
+def _is_damage(error: Exception, source: Any, begin: int, size: int) -> bool:
+    """True if the bytes of the message at `begin` are at fault: for a truncated one Arrow raises an OSError without errno.
+
+    Memory is lacking because of the bytes only if they announce more than the stream has.
+    """
+    if not isinstance(error, MemoryError):
+        return not isinstance(error, OSError) or error.errno is None
+    source.seek(begin)
+    mark, length = source.read(4), int.from_bytes(source.read(4), "little", signed=True)
+    left = size - begin - 8
+    if mark != CONTINUATION or not 0 <= length <= left:
+        return True
+    message = source.read(length)
+    body = _field(message, int.from_bytes(message[:4], "little"), 3)
+    return bool(body) and int.from_bytes(message[body : body + 8], "little", signed=True) > left - length
 
 
 def read_buffer(content: pa.Buffer) -> Salvaged:
-    """Every intact batch of a stream held in memory."""
+    """Every intact batch of a stream held in memory. Raises OSError: there is no memory."""
     source = pa.BufferReader(content)
-    batches: list[pa.RecordBatch] = []
-    intact_bytes, schema = 0, None
-    try:
-        schema = schema_of(source)
-        intact_bytes = source.tell()
-        while True:
-            batches.append(next_batch(source, schema))
-            intact_bytes = source.tell()
-    except StopIteration:
-        end = (
-            intact_bytes + len(END_MARK) if content[intact_bytes : intact_bytes + len(END_MARK)].to_pybytes() == END_MARK else intact_bytes
-        )
-        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - end)
-    except (pa.ArrowException, OSError, ValueError, MemoryError):
-        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - intact_bytes)
+    found = list(_intact(source, content.size))
+    end = found[-1][1] if found else 0
+    schema = found[0][0] if found else None
+    return Salvaged(schema=schema, batches=tuple(batch for batch, _ in found[1:]), lost_bytes=_unread(source, end, content.size))
 
 
 # ---- sorting ---------------------------------------------------------------------------------------------------------
@@ -187,6 +213,7 @@ GROUP_BYTES: Final = 32 << 20  # of a row group, before compression
 GROUP_ROWS: Final = 1 << 18
 
 
+NO_COLUMNS: Final = pa.schema([])  # of a stream without a readable schema, and so without rows
 STRETCH_BYTES: Final = 4 << 20  # of batches that are read together
 STRETCH_BATCHES: Final = 1 << 12
 
@@ -226,36 +253,28 @@ def scan(paths: Sequence[Path], name: str) -> Scanned:
 
 
 def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) -> None:
-    readable_bytes = rows = 0
-    end_mark = False
+    rows = 0
     keys: list[pa.RecordBatch] = []  # of the stretch that begins at `begin`
     with path.open("rb") as file:
-        try:
-            schema = schema_of(file)
-            begin = readable_bytes = file.tell()
-            if scanned.schema is not None and schema != scanned.schema:
-                scanned.foreign.append(path)
-                return
-            while True:
-                batch = next_batch(file, schema)
-                scanned.schema = schema
-                keys.append(_copied(batch.select([column for column in order if column in schema.names])))
-                scanned.bytes += batch.nbytes
-                rows += batch.num_rows
-                readable_bytes = file.tell()
-                if readable_bytes - begin >= STRETCH_BYTES or len(keys) >= STRETCH_BATCHES:
-                    _add_stretch(scanned, path, begin, keys)
-                    begin, keys = readable_bytes, []
-        except StopIteration:
-            file.seek(readable_bytes)
-            end_mark = file.read(len(END_MARK)) == END_MARK
-        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-            if not is_damage(error):
-                raise
+        messages = _intact(file, size)
+        schema, begin = next(messages, (NO_COLUMNS, 0))
+        if begin and scanned.schema is not None and schema != scanned.schema:
+            scanned.foreign.append(path)
+            return
+        end = begin
+        for batch, end in messages:
+            scanned.schema = schema
+            keys.append(_copied(batch.select([column for column in order if column in schema.names])))
+            scanned.bytes += batch.nbytes
+            rows += batch.num_rows
+            if end - begin >= STRETCH_BYTES or len(keys) >= STRETCH_BATCHES:
+                _add_stretch(scanned, path, begin, keys)
+                begin, keys = end, []
+        lost = _unread(file, end, size)
     if keys:
         _add_stretch(scanned, path, begin, keys)
     scanned.kept[path] = rows
-    if lost := size - readable_bytes - (len(END_MARK) if end_mark else 0):
+    if lost:
         scanned.lost[path] = lost
 
 

@@ -13,7 +13,7 @@ from fireassay.record.declared import Table
 FORMAT_VERSION = 9
 # Format history, shown on the reference page; a new version needs a step in record/manifest.py
 HISTORY: dict[int, str] = {
-    9: "(assay 0.5.0) answers have judged",
+    9: "(assay 0.5.0) answers have judged; tables ratings, preferences, replies and images",
     8: "(assay 0.5.0, before its release) tables answers, scores and divergence; the experiment may have [evaluation]",
     7: "(assay 0.5.0, before its release) requests have chunk_uncertainty_ns",
     6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
@@ -57,6 +57,7 @@ records/<name>-<utc>-<id>/
   tables/<table>/launch=0003/part-0.parquet  the measurements, zstd-compressed Parquet; the column `launch` counts:
                                              timings of another tool are one file per table
   logs/launch=0003.log                       what the launch printed; capped, secrets redacted
+  images/launch=0003.zip                     of images that answered: small copies without metadata, as JPEG (table `images`)
   traces/launch=0003/                        of launches with the role profile: a trace of each rank, compressed, and summary.json
   reports/                                   derived; outside the seal, may be deleted
 ```

@@ -94,7 +94,12 @@ def some(view: View, columns: Sequence[Column], most: int = MAX_ROWS) -> tuple[C
 
 
 def worth(view: View) -> tuple[str, str]:
-    """What the record's numbers are worth: "invalid" or "provisional", and why in a few words; both empty where they stand."""
+    """What the record's numbers are worth: "invalid" or "provisional", and why in a few words; both empty where they stand.
+
+    "observed": there are none.
+    """
+    if view.kind.observes:
+        return view.kind.name, "not an experiment"
     if view.status == "INVALID":
         rule = next((row.rule for row in view.findings if row.severity == "invalid"), "inadmissible")
         return "invalid", rule_words(rule)

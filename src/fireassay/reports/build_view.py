@@ -94,7 +94,7 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         seal_words=measured.seal_words,
         confidence=percent(measured.confidence, 4),
         status=verdict.status,
-        word=STATUS_WORDS[verdict.status],
+        word=measured.kind.word(verdict.status, STATUS_WORDS),
         kind=measured.kind,
         meaning=measured.kind.meanings[verdict.status],
         sentence=verdict.sentence,

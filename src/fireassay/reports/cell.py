@@ -7,7 +7,8 @@ decimals as Excel needs to round it outwards.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from fireassay.estimates.estimate import Estimate, Value
@@ -17,6 +18,7 @@ from fireassay.estimates.rounding import Way, rounded
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
 GENERAL: Final = "General"
+DIGEST: Final = 12  # digits of a digest that identify an image
 DASH: Final = "–"
 
 
@@ -78,7 +80,34 @@ class Link:
     target: str  # relative address, made by us
 
 
-Cell = str | int | float | Mark | Number | Figure | Words | Link | None
+@dataclass(frozen=True, kw_only=True)
+class Shot:
+    """The small copy of an image; formats that show none name its file and digest."""
+
+    name: str
+    digest: str = ""  # SHA-256 of the file
+    caption: tuple[str, ...] = ()  # "CLIPScore 0.91", ...
+    mark: Mark | None = None  # "chosen"
+    missing: str = ""  # why there is no image
+    copy: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)  # a JPEG; raises RecordError: why it cannot be shown
+
+    @property
+    def text(self) -> str:
+        """What other formats say: "chosen 0.91 b/3.png (ab12cd34ef56)"."""
+        parts = (self.mark.word if self.mark is not None else "", ", ".join(self.caption), self.name)
+        named = f"({self.digest[:DIGEST]})" if self.digest else ""
+        return " ".join(part for part in (*parts, named, f"no image: {self.missing}" if self.missing else "") if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Images:
+    """Images side by side; `left` further ones are counted."""
+
+    shots: tuple[Shot, ...]
+    left: int = 0
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | Link | Images | None
 
 
 def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
@@ -97,6 +126,9 @@ def said(cell: Cell) -> Words:
             return _number_words(cell)
         case Link():
             return Words(text=cell.text)
+        case Images():
+            more = (f"{cell.left} more",) if cell.left else ()
+            return Words(text="; ".join((*(shot.text for shot in cell.shots), *more)))
         case None:
             return Words(text=DASH, tone="absent")
         case Figure():

@@ -13,8 +13,9 @@ from fireassay.verdict.types import Status
 
 if TYPE_CHECKING:
     from fireassay.frames.evaluation.flipped import Flip
+    from fireassay.frames.evaluation.images import Answered, Candidates
     from fireassay.reports.sessions import SessionRow
-    from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
+    from fireassay.verdict.evidence.step_curve import ChoiceRow, KneeRow, StepRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class ScoreRow:
     items: int
     group: str = ""  # "language"; empty: all items
     label: str = ""  # "de"
+    held: tuple[HeldRow, ...] = ()  # of a subgroup, its decision at each other side; bounds hold for all subgroups and sides together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,17 @@ class CalibrationRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RatedRow:
+    """How often each rating was given to a side."""
+
+    column: str
+    raters: int
+    items: int
+    ratings: tuple[tuple[float, int], ...]  # rating, how often
+    missing: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutcomeRow:
     """How many items of a task ended in one way at a configuration."""
 
@@ -127,10 +140,18 @@ class EvaluationRows:
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
+    rated: tuple[RatedRow, ...] = ()  # empty: the answers are no ratings
+    people: str = ""  # who rated, and whether a winner may be named already
+    judge: str = ""  # which model judged, and what that took
     extractor: str = ""  # how answers were found in texts; empty: no task has texts, or it is not known
     independence: str = ""  # that items are taken as independent, and which field groups them; empty: their clusters were named
+    pooled: str = ""  # a field by which the pooled answers to an item differ, as models do
     unused: str = ""  # fields of the files that look like a grade or another answer, and what they say
     grouping: str = ""  # the field that groups items which were taken as independent
     steps: tuple[StepRow, ...] = ()  # by task and engine, ascending; empty: none were compared
     knees: tuple[KneeRow, ...] = ()
+    choices: tuple[ChoiceRow, ...] = ()  # what other scores say of the best of k, k ascending
+    worst: tuple[Answered, ...] = ()  # images with the largest losses, or of one side the lowest scores
+    candidates: tuple[Candidates, ...] = ()  # images of which the best was chosen
+    unscaled: str = ""  # fields whose scores have no declared scale
     sessions: tuple[SessionRow, ...] = ()

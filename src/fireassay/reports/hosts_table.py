@@ -9,12 +9,15 @@ from fireassay.estimates.format import number, percent, reading
 from fireassay.frames.hosts import HostUse, host_uses
 from fireassay.reports.page import Cell, Table, Words, heads
 from fireassay.reports.view import View
-from fireassay.units import JOULES, SECONDS
+from fireassay.units import BYTES_PER_SECOND, JOULES, SECONDS
 from fireassay.verdict.audits.every.nodes import unlike_others
 
 MOST: Final = 64  # hosts: those whose own time is longest
 COLUMNS: Final[dict[str, Callable[[HostUse], str | None]]] = {
     "own step": lambda of: None if of.own_s is None else reading(of.own_s, SECONDS),
+    "processors": lambda of: None if of.processors is None else number(of.processors, 2),
+    "received": lambda of: None if of.received_per_s is None else reading(of.received_per_s, BYTES_PER_SECOND),
+    "sent": lambda of: None if of.sent_per_s is None else reading(of.sent_per_s, BYTES_PER_SECOND),
     "others": lambda of: None if of.foreign is None else percent(of.foreign),
     "stolen": lambda of: None if of.steal is None else percent(of.steal),
     "throttled": lambda of: None if of.throttled is None else percent(of.throttled),
@@ -24,8 +27,8 @@ COLUMNS: Final[dict[str, Callable[[HostUse], str | None]]] = {
     "clock": lambda of: None if of.clock_s is None else _clock(of.clock_s, of.clock_bound_s or 0.0),
 }
 NOTE: Final = (
-    "Own step: without waiting for others, of the host's slowest rank. Others: processor time of other programs. Probe: the same work on every "
-    "host. Clock: against the machine that ran assay, with its bound."
+    "Own step: without waiting for others, of the host's slowest rank. Processors: used by the launch's own processes. Others: processor time "
+    "of other programs. Probe: the same work on every host. Clock: against the machine that ran assay, with its bound."
 )
 
 
@@ -34,13 +37,13 @@ def _clock(seconds: float, bound: float) -> str:
 
 
 def hosts_table(view: View) -> tuple[Table, ...]:
-    """None where all workers ran on one machine. Columns that no host has are left out."""
+    """None where all workers, or clients of a load, ran on one machine. Columns that no host has are left out."""
     uses = sorted(host_uses(view.measured), key=lambda of: -(of.own_s or 0.0))[:MOST]
     shown = {name: cell for name, cell in COLUMNS.items() if any(cell(of) for of in uses)}
     if not uses:
         return ()
     unlike = unlike_others(view.measured)
-    titles = heads("host", "ranks", *shown, *(["differs in"] if unlike else []))
+    titles = heads("host", "clients" if view.kind.sends_requests else "ranks", *shown, *(["differs in"] if unlike else []))
     rows = tuple(
         (
             of.host,

@@ -92,6 +92,8 @@ ENGINES: Final = _table(
     ("ttft_uncertainty_p99", "uncertainty, p99", "TTFT"),
     *((f"tpot_p{percent}", f"p{percent}", "TPOT") for percent in (50, 95, 99)),
     *((f"e2e_p{percent}", f"p{percent}", "End to end") for percent in (50, 95, 99)),
+    *((f"image_time_p{percent}", f"p{percent}", "Time to an image") for percent in (50, 95)),
+    ("preview_time_p50", "first preview", "Time to an image"),
     ("real_time_factor_p50", "p50", "Real-time factor"),
     ("real_time_factor_p95", "p95", "Real-time factor"),
     ("server_kv_cache", "KV cache in use", "Memory"),
@@ -100,6 +102,7 @@ ENGINES: Final = _table(
     ("engine_memory_host", "host, its processes", "Memory"),
     ("engine_memory_reported", "host, own report", "Memory"),
     ("cost_per_token", "", "Cost"),
+    ("cost_per_image", "", "Cost"),
     ("error_rate", "requests", "Failed"),
 )
 PAPER: Final = _table(
@@ -130,6 +133,7 @@ PANEL: Final = _table(
     ("ttft_p50", "TTFT p50"),
     ("ttft_p95", "TTFT p95"),
     ("tpot_p50", "TPOT p50"),
+    ("image_time_p50", "an image p50"),
     ("e2e_p95", "end to end p95"),
 )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fireassay.reports.cell import DASH, GENERAL, Cell, Figure, Link, Mark, Number, Tone, Words, number, one_line, said
+from fireassay.reports.cell import DASH, GENERAL, Cell, Figure, Images, Link, Mark, Number, Shot, Tone, Words, number, one_line, said
 from fireassay.reports.charts.model import MARKS, Axis, Chart, Key, Panel
 
 if TYPE_CHECKING:
@@ -21,7 +21,23 @@ if TYPE_CHECKING:
     from fireassay.reports.view import View
 
 # What a page is made of comes from here.
-__all__ = ["DASH", "GENERAL", "Cell", "Chart", "Figure", "Link", "Mark", "Number", "Tone", "Words", "number", "one_line", "said"]
+__all__ = [
+    "DASH",
+    "GENERAL",
+    "Cell",
+    "Chart",
+    "Figure",
+    "Images",
+    "Link",
+    "Mark",
+    "Number",
+    "Shot",
+    "Tone",
+    "Words",
+    "number",
+    "one_line",
+    "said",
+]
 
 Depth = Literal["front", "detail", "appendix"]  # how far a reader of the report must go for it
 # What a section is for: a part of the report; evidence beside the answer; a drawing next to it; a question of a reader with its answer and
@@ -77,6 +93,7 @@ class Table:
     folded: str = ""  # summary shown while the table is folded; empty: not foldable
     opened: bool = False  # initially open although foldable
     anchor: str = ""  # a row can be linked to as this and its name: "launch-7"
+    sheet: bool = False  # rows are tiles, in formats that can show images
     most: int = 0  # of a table of long texts: rows in formats that can be neither searched nor sorted; 0: all
 
     @property
@@ -290,7 +307,7 @@ class Page:
 
 
 TEXTS: Final = (
-    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link),
+    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link, Images, Shot),
     *(Answer, Tile, Line, Next, Sum, Part, Chart, Panel, Axis, Key, *MARKS),
 )
 

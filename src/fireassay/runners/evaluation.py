@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import Interrupted, Problem, SpecError, refuse_any
-from fireassay.instruments import encoder
+from fireassay.errors import EnvironmentLacks, Interrupted, Problem, SpecError, refuse, refuse_any
 from fireassay.quality.rows import PROPER, Asked, Scores, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Format, Item, Task
@@ -28,24 +26,28 @@ from fireassay.quality.scoring.perturbations import perturbed
 from fireassay.quality.scoring.scoring import Score, Scored
 from fireassay.quality.tasks.support.prompts import sampled
 from fireassay.record.folder import check_written
+from fireassay.record.images.thumbnails import Thumbnails
+from fireassay.record.scratch import scratch
 from fireassay.runners import serving
-from fireassay.runners.evaluating import forcing, likelihood, steps
+from fireassay.runners.evaluating import asking, forcing, images, judged, likelihood, pictures, steps
 from fireassay.runners.evaluating.likelihood import digest
 from fireassay.runners.evaluating.likelihood import item_digests as of_items
+from fireassay.runners.evaluating.pictures import Judged
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.abandoned_launches import request_batches
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.model import MAX_S
-from fireassay.spec.plan import targets_of
+from fireassay.spec.plan import configuration_of, configurations, targets_of
 from fireassay.spec.sections.evaluation import Evaluation
+from fireassay.spec.sections.judge import JUDGED
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.backends.process import folder_of
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
-METHODS: Final = ("generation", METHOD, CODE)
+METHODS: Final = ("generation", METHOD, CODE, images.METHOD)
 PERTURBING_SEED: Final = 0  # the same changes in every experiment, so that records compare
 EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
 
@@ -91,9 +93,14 @@ def check(experiment: Experiment, folder: Path) -> None:
     for task in tasks:
         scores = _scores(task, evaluation)
         _signatures(task, scores)
+        if images.makes_images([task]):
+            images.check(experiment, scores)
         scoring.extractor(task.extractor)
-        likelihood.check_margin(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", likelihood.CODE_METRIC))
+        deciding = scores[0].metric if scores else catalog.load("quality.scoring.metrics", likelihood.CODE_METRIC)
+        if evaluation.judge is None:
+            likelihood.check_margin(experiment, deciding)
     steps.check(experiment, tasks)
+    _check_judge(experiment, tasks, folder)
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
@@ -102,6 +109,24 @@ def check(experiment: Experiment, folder: Path) -> None:
         likelihood.check_answering(experiment)
     if evaluation.divergence:
         forcing.check(experiment)
+
+
+def _check_judge(experiment: Experiment, tasks: Sequence[Task], folder: Path) -> None:
+    """Check that a judge can read these answers, and that its files can be read. Raises SpecError: they cannot."""
+    judging = _judging(experiment, folder)
+    if judging is None:
+        return
+    if wrong := next((task for task in tasks if task.method != "generation"), None):
+        found = f"{wrong.name}, a task of the method {wrong.method}"
+        raise refuse("evaluation.judge", found, "a task whose answers are texts", "Leave --judge out.", source="the judge")
+    asking.check_key(judging.judge)
+    judging.read_gold(item.id for task in tasks for item in task.items)
+    likelihood.check_margin(experiment, judging.metric)
+
+
+def _judging(experiment: Experiment, folder: Path) -> judged.Judging | None:
+    evaluation, load = section(experiment)
+    return judged.judging_of(evaluation, folder, [target.name for target in targets_of(load)])
 
 
 def folders_exist(experiment: Experiment, folder: Path) -> None:
@@ -135,6 +160,8 @@ def _likelihoods(tasks: Sequence[Task]) -> bool:
 def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
     """The experiment with requests of the kind that its tasks need."""
     load = experiment.serving
+    if load is not None and images.makes_images(tasks):
+        return experiment.model_copy(update={"serving": images.as_requests(load, tasks)})
     if load is None or not _likelihoods(tasks):
         return experiment
     return experiment.model_copy(update={"serving": load.model_copy(update={"task": likelihood.REQUEST})})
@@ -146,7 +173,7 @@ def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     if task.method == CODE:
         return ()
     own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
-    return scoring.prepared(task.metrics, own, encoder.load)
+    return pictures.prepared(task.metrics, own)
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
@@ -187,7 +214,12 @@ class Evaluations(serving.Loads):
             prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
             experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
             experiment = likelihood.probed(experiment) if _likelihoods(self._tasks()) else experiment
-            identity = {name: _identity(ready) for name, ready in self.ready.items()}
+            self.kept = images.kept_at(context.record.path) if images.makes_images(self._tasks()) else None
+            experiment = experiment if self.kept is None else _keeping(experiment, self.kept)
+            self.judging = _judging(context.experiment, context.folder)
+            if self.judging is not None:
+                self.judging.read_gold(item for ready in self.ready.values() for item in ready.items)
+            identity = {name: _identity(ready, self.judging) for name, ready in self.ready.items()}
         stopped = _stops(context.experiment, self._tasks())
         groups = {name: list(ready.task.grouping) for name, ready in self.ready.items() if ready.task.grouping}
         context.note_inputs(evaluation={"tasks": identity, "stop_sent": stopped, **({"grouping": groups} if groups else {})})
@@ -218,21 +250,87 @@ class Evaluations(serving.Loads):
         """Extract and score every answer; nothing is written before all are scored."""
         writer, path = self.context.record.writer(job.number), self.context.record.path
         writer.flush()
-        with self.context.stop.at_once():
-            sent = list(_sent(path, job.number, self.order))
-            judged = [
-                (name, _judged(ready, [answer for answer in sent if (answer["task"], answer["turn"]) == (name, turn)], turn))
-                for name, ready in self.ready.items()
-                for turn in range(steps.turns_of(self.context.experiment))
-            ]
-        for name, (asked, scores) in judged:
+        with Thumbnails() as thumbnails:
+            with self.context.stop.at_once():
+                sent = list(_sent(path, job.number, self.order))
+                answered = [
+                    (ready, _asked(ready, [answer for answer in sent if (answer["task"], answer["turn"]) == (name, turn)], turn))
+                    for name, ready in self.ready.items()
+                    for turn in range(steps.turns_of(self.context.experiment))
+                ]
+                judged = [(ready.task.name, self._judged(ready, asked, thumbnails)) for ready, asked in answered]
+            thumbnails.write(path, job.number)
+        for name, (asked, scores, small) in judged:
             write_answers(writer, job.number, name, asked)
             write_scores(writer, job.number, name, scores)
+            if small is not None:
+                small.write(writer, job.number, name)
         check_written(writer, path)
+        if self.kept is not None:
+            engine = configuration_of(self.context.experiment, job.planned).target
+            images.write_answers(self.kept, engine, [one for _, (asked, *_) in judged for one in asked])
+
+    def _judged(self, ready: Ready, asked: list[Asked], thumbnails: Thumbnails) -> tuple[list[Asked], list[Scores], Judged | None]:
+        if self.kept is None:
+            return *_judged(ready, asked), None
+        return images.judged(asked, ready.scores, self.kept, thumbnails)
+
+    def judge(self) -> None:
+        """Have the answers of all passes judged, unless they were before an interruption.
+
+        Raises:
+            Interrupted: a stop was requested. EnvironmentLacks: the judge cannot be asked.
+        """
+        judging, record = self.judging, self.context.record
+        if judging is None:
+            return
+        passes = self._passes()
+        for launch in passes.values():
+            record.writer(launch).flush()
+        self.context.show(waiting=f"judgements of {judging.judge.model}")
+        with self.context.stop.at_once():
+            judging.ask({one: list(_answered(record.path, launch, self.ready)) for one, launch in passes.items()}, record, passes)
+        self.context.note_environment(judge=judging.notes)
+        for one, launch in passes.items():
+            writer = record.writer(launch)
+            if not _has_judgements(record.path, launch):
+                judging.write(writer, launch, one)
+            check_written(writer, record.path)
+
+    def _passes(self) -> dict[judged.Pass, int]:
+        """The side and number of every successful pass, and its launch."""
+        names = {configuration.name: configuration.target for configuration in configurations(self.context.experiment)}
+        counts: dict[str, int] = {}
+        found: dict[judged.Pass, int] = {}
+        for row in sorted(self.context.rows, key=lambda row: int(row["launch"])):
+            if row["status"] == "ok" and row["role"] == "timed":
+                side = names[row["configuration"]]
+                found[side, counts.get(side, 0)] = int(row["launch"])
+                counts[side] = counts.get(side, 0) + 1
+        return found
 
 
-def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]], turn: int) -> tuple[list[Asked], list[Scores]]:
-    """The items of a task with their outcomes after a turn, and every score; `sent`: what happened to its requests."""
+def _has_judgements(path: Path, launch: int) -> bool:
+    return any(JUDGED in batch.column("metric").to_pylist() for batch in request_batches(path, launch, "scores"))
+
+
+def _answered(path: Path, launch: int, ready: Mapping[str, Ready]) -> Iterator[judged.Text]:
+    """The answers of a launch as a judge sees them."""
+    for batch in request_batches(path, launch, "answers"):
+        for row in batch.select(["task", "item", "repetition", "outcome", "text"]).to_pylist():
+            item = ready[row["task"]].items[row["item"]]
+            yield judged.Text(
+                task=row["task"],
+                item=item.id,
+                repetition=row["repetition"],
+                prompt=item.prompt or "\n\n".join(f"{one['role']}: {one['content']}" for one in item.messages),
+                references=item.references,
+                text=row["text"] if row["outcome"] == PROPER else None,
+            )
+
+
+def _asked(ready: Ready, sent: Sequence[Mapping[str, Any]], turn: int) -> list[Asked]:
+    """The items of a task with their outcomes after a turn; `sent`: what happened to its requests."""
     task = ready.task
     likely = task.method == METHOD
     mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
@@ -254,8 +352,12 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]], turn: int) -> tuple
         for item, answer, extraction in zip(items, mine, found, strict=True)
     ]
     missing = sorted(set(ready.items) - {item.id for item in items})
-    asked += [Asked(item=ready.items[item], repetition=turn, outcome="unsent", text=None, extraction=None) for item in missing]
-    if task.method != CODE:
+    return [*asked, *(Asked(item=ready.items[item], repetition=turn, outcome="unsent", text=None, extraction=None) for item in missing)]
+
+
+def _judged(ready: Ready, asked: list[Asked]) -> tuple[list[Asked], list[Scores]]:
+    """The items of a task with their outcomes, and every score."""
+    if ready.task.method != CODE:
         asked = bounded(asked, ready.scores)
         return asked, all_scored(asked, ready.scores)
     asked, passed = likelihood.judged_programs(asked)
@@ -289,7 +391,7 @@ def _with_text(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task], requests: int) -> Experiment:
     """The experiment with its items as the prompts of a closed loop that ends after the last one."""
-    longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
+    longest = max(task.max_tokens for task in tasks) if all(task.method in ("generation", CODE) for task in tasks) else None
     turns = steps.turns_of(experiment)
     file = {"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest}
     repeated = load.prompts.model_copy(update={**file, "turns": turns, "again": steps.again_of(experiment)})
@@ -301,6 +403,14 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 
 
+def _keeping(experiment: Experiment, folder: Path) -> Experiment:
+    """The experiment whose clients keep the images."""
+    load = experiment.serving
+    assert load is not None
+    client = load.client.model_copy(update={"keep_images": str(folder)})
+    return experiment.model_copy(update={"serving": load.model_copy(update={"client": client})})
+
+
 def _stops(experiment: Experiment, tasks: Sequence[Task]) -> dict[str, list[str]]:
     """The stop strings that each engine gets, by its name; engines without any are left out."""
     evaluation, load = section(experiment)
@@ -309,11 +419,12 @@ def _stops(experiment: Experiment, tasks: Sequence[Task]) -> dict[str, list[str]
     return {name: sent for name, sent in found.items() if sent}
 
 
-def _identity(ready: Ready) -> dict[str, Any]:
+def _identity(ready: Ready, judging: judged.Judging | None) -> dict[str, Any]:
     """Everything that identifies a task: its items are conditions, as are the template, the extraction and the scores."""
     task = ready.task
     return {
-        "metrics": _signatures(task, ready.scores),
+        **({"judge": judging.facts} if judging is not None else {}),
+        "metrics": {**({JUDGED: judging.signature} if judging is not None else {}), **_signatures(task, ready.scores)},
         "extractor": scoring.extractor(task.extractor).signature,
         **of_items(task.items),
         "files": dict(task.files),
@@ -331,15 +442,28 @@ def _identity(ready: Ready) -> dict[str, Any]:
 
 def run(context: RunContext) -> Outcome:
     """Make the remaining passes, and leave no engine running."""
-    with tempfile.TemporaryDirectory(prefix="assay-items-") as folder:
-        passes = Evaluations(context, Path(folder))
+    with scratch() as folder:
+        passes = Evaluations(context, folder)
         try:
             outcome = launch_loop.run(context, passes)
+            if outcome.state == "complete" and (lacking := _by_judge(passes)):
+                return replace(outcome, state="interrupted", reason=lacking)
             if outcome.state == "complete":
                 forcing.force(passes.context, [ready.task for ready in passes.ready.values()], passes.engines)
             return _ended(outcome, context)
         finally:
             passes.close()
+
+
+def _by_judge(passes: Evaluations) -> str:
+    """Have the answers judged; why they were not, so that the record can be resumed with the answers it has."""
+    try:
+        passes.judge()
+    except Interrupted as stopped:
+        return str(stopped)
+    except EnvironmentLacks as lacking:
+        return str(lacking)
+    return ""
 
 
 def _ended(outcome: Outcome, context: RunContext) -> Outcome:

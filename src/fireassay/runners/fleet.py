@@ -13,6 +13,7 @@ import json
 import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,13 +27,15 @@ from fireassay.instruments.machine import node_tests
 from fireassay.launchers import nodes
 from fireassay.launchers.support.base import Launcher
 from fireassay.runners.experiment.context import Job, RunContext, Runner
-from fireassay.runners.launching.link_group import Told, run_group
+from fireassay.runners.launching.link_group import GroupResult, run_group
 from fireassay.runners.launching.rounds import Rounds, Visited
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.fleet import COUNTER, NO_TEST, RING, TESTS, device_of, fleet_arguments, link_device, matchings
 from fireassay.spec.sections.workload import Host
 
 PATIENCE_S: Final = 120.0  # for all tests of a node
+HUNG: Final = f"no answer in {PATIENCE_S:g} s"
+GIVEN_UP: Final = 2  # rounds in a row in which a node let all of it pass
 TRAINED_BY: Final = {"tcp": "gloo"}  # a training needs torch's
 
 
@@ -69,12 +72,13 @@ class FleetRounds(Rounds):
             context.agents.close()  # they have said what the nodes are like; what a node is tested with is alone there
         self.asked = fleet_arguments(context.experiment.workload.arguments)
         self.absent: dict[str, str] = {}  # nodes that did not answer in this round, and why
+        self.silent = Counter[str]()  # rounds in a row in which a node hung
 
     def visit(self, job: Job) -> Visited:
         """Visit every node, every pair and the ring, in random order."""
         draw = random.Random(f"{self.context.experiment.launches.seed} {job.planned.slot}")
         order = draw.sample(list(self.hosts), len(self.hosts))
-        self.absent = {}
+        self.absent = {name: why for name in order if (why := self._given_up(name))}
         answered: list[str] = []
         for visit in draw.sample(every := self._visits(job, order, draw), len(every)):
             answered += [] if self.stopped() else visit()
@@ -101,11 +105,17 @@ class FleetRounds(Rounds):
 
     def _node(self, job: Job, host: Host, tests: list[str]) -> list[str]:
         """Test a node and write down its rates. Returns its name if there was any."""
-        rates, why = run_tests(host, tests, self.stopped)
+        gone = self._given_up(host.name)
+        rates, why = ({}, gone) if gone else run_tests(host, tests, self.stopped)
+        self.silent[host.name] = self.silent[host.name] + 1 if gone or why == HUNG else 0
         for test in tests:
             found = rates.get(test, {})
             self._result(job, device_of(host.name), test, found.get("rate"), found.get("lack") or why, node=host.name)
         return [] if why else [host.name]
+
+    def _given_up(self, name: str) -> str:
+        """Why a node is not tried any more; empty if it is."""
+        return f"not tried again: no answer in {GIVEN_UP} rounds" if self.silent[name] >= GIVEN_UP else ""
 
     def _pairs(self, job: Job, pairs: Sequence[Sequence[str]]) -> list[str]:
         """Test disjoint pairs, all at once if there are several."""
@@ -118,12 +128,14 @@ class FleetRounds(Rounds):
         results: dict[str, Any] = {}
         absent = {name: self.absent[name] for name in pair if name in self.absent}
         for transport, tests in self._by_transport("direction", "pair").items():
-            told = self._together(pair, transport, tests) if not absent else Told(why=f"not tried again: {next(iter(absent.values()))}")
+            told = (
+                self._together(pair, transport, tests) if not absent else GroupResult(why=f"not tried again: {next(iter(absent.values()))}")
+            )
             results |= told.results or {test: {"lack": told.why} for test in tests}
             absent |= {told.culprit: told.why} if told.culprit else {}
         return results, absent
 
-    def _together(self, names: Sequence[str], transport: str, tests: Sequence[str]) -> Told:
+    def _together(self, names: Sequence[str], transport: str, tests: Sequence[str]) -> GroupResult:
         return run_group([self.hosts[name] for name in names], transport, tests, self.stopped)
 
     def _by_transport(self, *kinds: str) -> dict[str, list[str]]:
@@ -180,7 +192,7 @@ def run_tests(host: Host, tests: list[str], stopped: network_probe.Stopped = lam
         rates = {test: dict(found[test]) for test in tests}
     except (ValueError, KeyError, TypeError):
         last = answer.err.strip().rpartition("\n")[2] or "no output"
-        return {}, f"no answer in {PATIENCE_S:g} s" if answer.code is None else f"exit code {answer.code}: {last[:200]}"
+        return {}, HUNG if answer.code is None else f"exit code {answer.code}: {last[:200]}"
     return rates, ""
 
 

@@ -10,10 +10,13 @@ import hashlib
 import os
 from pathlib import Path
 
+from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
+from fireassay.launchers.support.base import Launcher
 from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
+from fireassay.runners.launching.node_meters import NodeMeters
 from fireassay.runners.load.engines import Engines, check_faults, check_reachable, self_description
 from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
@@ -39,6 +42,9 @@ def check(experiment: Experiment, folder: Path) -> None:
             'a table [serving] with workload.runner = "serving"',
             "Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         )
+    launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
+    if launcher.allocate is not None:
+        launcher.check(experiment)
     check_plug_ins(serving.task, targets_of(serving))
     check_files(experiment, folder)
     _keys_are_set(serving)
@@ -127,12 +133,13 @@ class Loads(Metered):
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
         self.engines = Engines(context)
+        self.hosts = None if context.agents is None else NodeMeters(context, context.agents, of_clients=True)
         assert context.experiment.serving is not None
         context.note_inputs(files=digests(context.experiment.serving, context.folder))
 
     def make(self, job: Job) -> Made:
         """Run one load, from its engine's start to its row."""
-        load = LoadRun(self.context, job, self.engines)
+        load = LoadRun(self.context, job, self.engines, self.hosts)
         result = load.run(self.meter)
         if load.engine is not None:
             if not self.context.stop.count:  # a hanging engine would delay the stop

@@ -10,6 +10,7 @@ from typing import Final
 from fireassay.printable import one_line
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
+from fireassay.spec.sections.judge import Judge
 from fireassay.spec.sections.serving import Serving, Target
 
 MAX_LINE: Final = 2000  # characters of a deed that are shown
@@ -41,6 +42,8 @@ def _all(experiment: Experiment, folder: Path) -> Iterator[str]:
     if (evaluation := experiment.evaluation) is not None:
         yield from _files((evaluation.task if "/" in evaluation.task or "." in evaluation.task else "", evaluation.data))
         yield from _files(answer.path for answer in evaluation.answers)
+        if evaluation.judge is not None:
+            yield from _judge(evaluation.judge)
 
 
 def _traffic(serving: Serving, script: str) -> Iterator[str]:
@@ -55,6 +58,14 @@ def _traffic(serving: Serving, script: str) -> Iterator[str]:
     if serving.client.proxy:
         yield f"send all requests through {serving.client.proxy}"
     yield from _files((serving.prompts.source if serving.prompts.source != "synthetic" else "", serving.arrivals.trace, serving.tokenizer))
+
+
+def _judge(judge: Judge) -> Iterator[str]:
+    key = f", with the value of ${judge.api_key_env}" if judge.api_key_env else ""
+    yield f"send the answers to {judge.url}{key}"
+    yield from _files((judge.rubric, judge.gold))
+    if judge.cache:
+        yield f"keep replies in the folder {judge.cache}"
 
 
 def _with(target: Target) -> str:

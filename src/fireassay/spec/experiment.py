@@ -413,7 +413,9 @@ class Experiment(Model):
     def secret_variables(self) -> tuple[str, ...]:
         """The environment variables declared to hold secrets, whatever their names."""
         targets = self.serving.targets if self.serving is not None else ()
-        return tuple(name for target in targets for name in target.secret_variables)
+        judge = self.evaluation.judge if self.evaluation is not None else None
+        of_judge = (judge.api_key_env,) if judge is not None and judge.api_key_env else ()
+        return (*(name for target in targets for name in target.secret_variables), *of_judge)
 
     @property
     def collectives_requested(self) -> Collectives:
@@ -423,7 +425,10 @@ class Experiment(Model):
     @property
     def steps(self) -> Steps | None:
         """The numbers of steps to compare; None: none are."""
-        return self.evaluation.steps if self.evaluation is not None and self.evaluation.steps.levels else None
+        evaluation = self.evaluation
+        if evaluation is None or evaluation.steps.levels or evaluation.best_of is None:
+            return evaluation.steps if evaluation is not None and evaluation.steps.levels else None
+        return evaluation.best_of.steps
 
     @property
     def left_by_program(self) -> Program:

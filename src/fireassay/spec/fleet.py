@@ -55,7 +55,7 @@ DEFAULT: Final = ("matrix", "memory", "disk")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class FleetRequest:
     """What the words ask for."""
 
     tests: tuple[str, ...] = DEFAULT
@@ -113,23 +113,15 @@ def _pairs(text: str) -> int:
     return found
 
 
-def _transport(text: str) -> str:
-    return TRANSPORTS[TRANSPORTS.index(text)]
-
-
-def _yes(text: str) -> bool:
-    return {"yes": True, "no": False}[text]
-
-
 WORDS: Final[Mapping[str, tuple[Callable[[str], object], str, str]]] = {  # name -> reads it, its flag, what is allowed
     "find": (_share, "--find", "a share between 0 and 1, for example 0.05"),
     "pairs": (_pairs, "--pairs", "3 or more pairs of each node, or all: the median of fewer cannot tell a node from a link"),
-    "transport": (_transport, "--transport", ", ".join(TRANSPORTS)),
-    "parallel": (_yes, "--parallel", "yes or no"),
+    "transport": ({name: name for name in TRANSPORTS}.__getitem__, "--transport", ", ".join(TRANSPORTS)),
+    "parallel": ({"yes": True, "no": False}.__getitem__, "--parallel", "yes or no"),
 }
 
 
-def fleet_arguments(arguments: Sequence[str]) -> Asked:
+def fleet_arguments(arguments: Sequence[str]) -> FleetRequest:
     """What is asked for. Raises SpecError: an argument is no test and no setting."""
     problems, settings, tests = [], {}, []
     for word in arguments:
@@ -147,4 +139,4 @@ def fleet_arguments(arguments: Sequence[str]) -> Asked:
     if len(set(tests)) < len(tests):
         problems.append(Problem("--tests", "a test twice", "every test once"))
     refuse_any(problems, "the fleet's tests")
-    return Asked(tests=tuple(tests) or DEFAULT, **settings)  # type: ignore[arg-type]
+    return FleetRequest(tests=tuple(tests) or DEFAULT, **settings)  # type: ignore[arg-type]

@@ -56,6 +56,7 @@ class Kind:
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
     times_calls: bool = False  # it times calls only
+    observes: bool = False  # it measured nothing: what applies to every kind does not apply, and nothing is compared with it
     chooses: bool = True  # its configurations are alternatives; one can be recommended
     configurations: str = "worker counts"  # name of its configurations
     workers: str = "Workers"  # heading of the column with their number
@@ -75,7 +76,11 @@ class Kind:
 
     def concerns(self, about: tuple[str, ...]) -> bool:
         """True if something about these kinds applies to records of this one."""
-        return EVERY in about or self.name in about or not self.about.isdisjoint(about)
+        return (EVERY in about and not self.observes) or self.name in about or not self.about.isdisjoint(about)
+
+    def word(self, status: str, words: Mapping[str, str]) -> str:
+        """The status for people; of what was only seen, that it was."""
+        return self.name if self.observes else words[status]
 
     @property
     def unconcerned(self) -> frozenset[str]:

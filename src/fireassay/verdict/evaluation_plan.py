@@ -37,6 +37,7 @@ class Asked:
     scale: float = 1.0  # the most that an item's score may change
     unplanned: str = ""  # why nothing is known beforehand of the score that decides
     room: float = math.inf  # the most that score can lose, from its best value to chance
+    images: bool = False  # whether an answer is an image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,7 @@ def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
 def sentences(whole: EvaluationPlan) -> tuple[str, ...]:
     """The plan in words, before the first request."""
     tokens = f"at most {whole.most_tokens:,} tokens of answers" if whole.most_tokens else "nothing is generated"
+    tokens = "an image each" if any(task.asked.images for task in whole.tasks) else tokens
     turns = f", each in {whole.turns} turns, whose prompts grow with the answers" if whole.turns > 1 else ""
     times = f"{f', each item {whole.repetitions:,} times a side' if whole.repetitions > 1 else ''}{turns}"
     prompts = f"{whole.characters:,} characters of prompts (about {round(whole.characters / PER_TOKEN):,} tokens)"

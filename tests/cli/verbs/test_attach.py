@@ -15,9 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
 from fireassay.record.reader import open_record
 from tests.launchers.clusters import alive
-from tests.launchers.helpers import until
+from tests.launchers.helpers import is_gone, until
 from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.slow
@@ -63,6 +65,13 @@ def status() -> dict[str, Any]:
     return dict(json.loads(assay("status", "--json", code=0).stdout))
 
 
+def test_a_module_of_the_folder_is_not_detached_instead_of_assay(folder: Path) -> None:
+    (folder / "fireassay.py").write_text("raise SystemExit(77)\n")
+    words = [sys.executable, "-P", "-m", "fireassay", "run", "--detach", "--workers", "1", "--", "none.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    assert (done.returncode, "none.py" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_detached_run_is_followed_to_its_verdict_with_its_exit_code(folder: Path) -> None:
     record = detached(folder)
     until(lambda: status()["running"], "a heartbeat")
@@ -105,6 +114,28 @@ def test_a_killed_run_is_never_called_running(folder: Path) -> None:
     assert "assay resume records/" in shown
     assert "assay resume" in assay("attach", code=130).stderr
     until(lambda: not alive(folder), "the end of all processes")
+
+
+def test_what_makes_several_records_is_followed_by_its_output(folder: Path) -> None:
+    script = [sys.executable, "-c", "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)"]
+    said = assay("time", "--detach", "--launches", "3", "--warm-up", "0", "--", *script, "---", "true", code=0).stdout
+    first = next(line.partition(": ")[2] for line in said.splitlines() if line.startswith("first record: "))
+    console = folder / first / "reports" / "console.txt"
+    assert f"tail -f {console.relative_to(folder)}" in said
+    (folder / "go").touch()
+    until(lambda: not alive(folder), "its end")
+    assert "launches" in console.read_text()
+    assert [open_record(path).state for path in (folder / "records").iterdir()] == ["complete", "complete"]
+
+
+def test_a_load_that_looks_for_its_rates_detaches_with_the_first_pilot() -> None:
+    words = ("--model", "reference", "--search", "--slo", "ttft=0.5", "--rate", "5", "--duration", "60s", "--detach")
+    with serving(Settings()) as server:
+        said = assay("load", server.url, *words, code=0).stdout
+        assert "-pilot-" in next(line for line in said.splitlines() if line.startswith("first record: "))
+        pid = int(said.split()[2].rstrip(";"))
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: is_gone(pid), "its end")
 
 
 def test_what_is_refused_is_said_before_the_run_is_let_go(folder: Path) -> None:

@@ -64,7 +64,7 @@ def test_every_engine_that_cannot_be_reached_or_refuses_is_named_before_an_item_
     monkeypatch.chdir(tmp_path)
     (tmp_path / "items.jsonl").write_text('{"prompt": "1 + 1", "reference": "2"}\n' * 1 + '{"prompt": "1 + 2", "reference": "3"}\n')
     words = [VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--quiet"]
-    monkeypatch.setattr(likelihood, "_sent", lambda *_: likelihood._reply(404, b'{"error": "no such model"}'))
+    monkeypatch.setattr(likelihood, "sent", lambda *_: likelihood._reply(404, b'{"error": "no such model"}'))
     with oracle(lambda _: "2") as engine:
         assert cli.main([*words, "--target", f"a={engine.url}", "--target", f"b={engine.url}", "--model", "a=M,b=N"]) == 7
         said = capsys.readouterr().err

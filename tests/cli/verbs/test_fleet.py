@@ -14,6 +14,7 @@ from fireassay.cli.verbs.fleet import ROUNDS, experiment_from
 from fireassay.errors import SpecError
 from fireassay.spec.hosts_file import hosts_in
 from fireassay.spec.load import from_mapping
+from fireassay.spec.sections.workload import Kubernetes, Launcher
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -23,7 +24,7 @@ def parsed(*words: str) -> argparse.Namespace:
 @pytest.fixture
 def names(tmp_path: Path) -> Path:
     path = tmp_path / "nodes.txt"
-    path.write_text("# rack 1\na\n\nb  # left\n")
+    path.write_text("# rack = 1\na\n\nb  # left\n")
     return path
 
 
@@ -68,12 +69,47 @@ def test_a_second_column_is_the_switch(tmp_path: Path) -> None:
         hosts_in(path)
 
 
+def test_a_user_is_of_ssh_and_not_of_the_address(tmp_path: Path) -> None:
+    (path := tmp_path / "nodes").write_text("lab@a\n")
+    assert hosts_in(path) == [{"name": "a", "address": "a", "prefix": ["ssh", "lab@a"]}]
+
+
 def test_links_are_planned_with_their_number_of_pairs(names: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("fleet", "--hosts", str(names), "--tests", "latency,disk", "--pairs", "all", "--dry-run")
     assert cli.main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == 1
     assert cli.main([*words]) == 0
     assert capsys.readouterr().out == "7 rounds; in each, disk on every one of a, b; latency over tcp on 1 pair, one after the other\n"
+
+
+PODS = 'kind = "kubernetes"\nworkers_per_node = 4\nkubernetes = { image = "lab/train:3" }\n'
+
+
+@pytest.mark.parametrize("head", ["", "[launcher]\n"])
+def test_a_file_says_what_is_asked_of_the_engine(tmp_path: Path, head: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The flags of `run`, `comm` and `load` read it too; other flags go before what it says."""
+    (path := tmp_path / "pods.toml").write_text(head + PODS)
+    made = experiment_from(parsed("--launcher", str(path), "--nodes", "2"))
+    assert made.launcher == Launcher(kind="kubernetes", workers_per_node=1, kubernetes=Kubernetes(image="lab/train:3"))
+    for words in (["comm", "--workers", "8", "--threads", "2"], ["load", "http://h:1", "--processes", "8"]):
+        assert cli.main([*words, "--launcher", str(path), "--toml"]) == 0
+        made = from_mapping(tomllib.loads(capsys.readouterr().out))
+        assert (made.launcher.kind, made.launcher.workers_per_node, made.launcher.kubernetes) == (
+            "kubernetes",
+            4,
+            Kubernetes(image="lab/train:3"),
+        )
+        assert made.launcher.threads_per_worker == (2 if words[0] == "comm" else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "No such file"), ("kind = [", "x.toml"), ("x = 1", "names no engine"), ("kind = 3", "names no engine")]
+)
+def test_a_file_that_names_no_engine_is_refused(tmp_path: Path, text: str | None, why: str) -> None:
+    if text is not None:
+        (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(SpecError, match=why):
+        experiment_from(parsed("--launcher", str(tmp_path / "x.toml"), "--nodes", "2"))
 
 
 def test_lent_nodes_are_asked_of_their_engine() -> None:
@@ -122,3 +158,14 @@ def test_wrong_flags_are_refused_under_their_own_names(names: Path, words: tuple
     with pytest.raises(SpecError) as caught:
         experiment_from(parsed("--hosts", str(names), *(("--tests", "latency") if words[0] in ("--pairs", "--transport") else ()), *words))
     assert [problem.where for problem in caught.value.problems] == [words[0]]
+
+
+def test_a_file_that_names_a_node_twice_is_refused_before_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "nodes").write_text("a\nb\na\n")
+    assert cli.main(["fleet", "--hosts", str(tmp_path / "nodes"), "--dry-run"]) == 2
+    assert "which names a more than once" in " ".join(capsys.readouterr().err.split())
+
+
+def test_no_node_is_not_the_number_nought(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["fleet", "--launcher", "slurm", "--nodes", "0", "--dry-run"]) == 2
+    assert "--nodes: found 0;" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_a_filter_that_fits_nothing_says_what_there_is(root: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("flag", "allowed"),
     [
-        ("--kind", "calls, collectives, evaluation, fleet, network, programs, serving, training"),
+        ("--kind", "calls, collectives, evaluation, fleet, network, observed, programs, serving, training"),
         (
             "--verdict",
             "damaged, fail, failed, gain, inconclusive, interrupted, invalid, measured, no gain, not judged, not measured, pass, running",

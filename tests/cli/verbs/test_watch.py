@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from fireassay import cli
 from fireassay.instruments.watching.sampler import find_py_spy
 from fireassay.record.reader import open_record
 from fireassay.record.seal import verify
+from tests.launchers.helpers import until
+from tests.limits import PROCESS_S
 
 # Modules that lie where torch's do: py-spy sees the same stacks, and nothing has to be trained.
 COLLECTIVE = "import sys\ndef barrier():\n    sys.stdin.read()\n"
@@ -102,6 +106,8 @@ def test_a_hang_names_both_collectives_and_what_to_change(tmp_path: Path, capsys
     ("words", "said"),
     [
         (["--pid", "999999999"], "a running process"),
+        (["--pid", "0"], "a running process"),
+        (["--pid", "-1"], "a running process"),
         (["--pid", "1", "--for", "0s"], "Write --for 60s."),
         (["--pid", "1", "--for", "soon"], "Write --for 60s."),
     ],
@@ -109,6 +115,32 @@ def test_a_hang_names_both_collectives_and_what_to_change(tmp_path: Path, capsys
 def test_wrong_flags_are_named(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["watch", *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_rank")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_was_seen_until_a_signal_is_kept(tmp_path: Path, how: signal.Signals) -> None:
+    with job(tmp_path, "barrier", "forward") as pid:
+        words = ["watch", "--pid", str(pid), "--for", "10m", "--no-stacks", "--quiet", "--root", str(tmp_path / "records")]
+        with subprocess.Popen([sys.executable, "-m", "fireassay", *words], stdout=subprocess.PIPE, text=True) as watching:
+            until(lambda: len(seen(tmp_path / "records")) > 1, "a second finding")
+            watching.send_signal(how)
+            shown = watching.communicate(timeout=PROCESS_S)[0]
+    [path] = (tmp_path / "records").iterdir()
+    found = open_record(path)
+    assert (found.state, found.sealed) == (("interrupted", False) if how == signal.SIGKILL else ("complete", True))
+    assert seen(tmp_path / "records")[-1]["seconds"] > 0
+    if how != signal.SIGKILL:
+        assert verify(path) == ()
+        assert f"process {pid}" in shown
+
+
+def seen(root: Path) -> list[dict[str, Any]]:
+    """The findings on disk so far."""
+    records = list(root.iterdir()) if root.is_dir() else []
+    rows = open_record(records[0]).table("events") if records and (records[0] / "manifest.json").exists() else None
+    return [] if rows is None else [json.loads(text) for text in rows.filter(rows["kind"] == "watched")["detail"]]
 
 
 def test_a_slurm_job_needs_slurm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,3 +152,19 @@ def test_a_slurm_job_needs_slurm(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 @pytest.fixture
 def no_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
+
+
+@pytest.mark.usefixtures("no_rank")
+def test_two_jobs_below_one_process_are_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ExitStack() as jobs:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            pid = jobs.enter_context(job(tmp_path / name, "barrier"))
+        assert cli.main(["watch", "--pid", str(pid), "--for", "1s", "--no-record"]) == 2
+    assert "are rank 0; allowed: a process with one job below it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_root_that_cannot_be_written_is_refused_before_the_watching(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert cli.main(["watch", "--pid", "1", "--for", "24h", "--root", str(tmp_path / "file")]) == 6
+    assert "Move it, or choose another folder" in " ".join(capsys.readouterr().err.split())

@@ -19,6 +19,7 @@ from fireassay.importers.observed.attached import is_attached, seal_attached
 from fireassay.instruments import injected
 from fireassay.instruments.injected import own_job
 from fireassay.instruments.injected.own_job import begin, script_of, without_rank
+from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
 from fireassay.verdict.judge import judge
 from tests.limits import PROCESS_S
@@ -120,6 +121,22 @@ def test_a_damaged_place_is_named(tmp_path: Path) -> None:
         seal_attached(tmp_path / "job", clock=SystemClock())
 
 
+@pytest.mark.parametrize(("key", "value"), [("begin_utc", float("nan")), ("begin_ns", 1 << 80), ("rank", -1), ("host", 3)])
+def test_a_place_that_no_worker_wrote_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    file = place(tmp_path, 0, 1) / "place.rank=0.inc=0.json"
+    released_now()
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}))
+    with pytest.raises(RecordError, match="is not as a worker wrote it"):
+        seal_attached(tmp_path / "job", clock=SystemClock())
+
+
+def test_a_secret_of_the_command_line_is_not_written_down(tmp_path: Path) -> None:
+    folder = place(tmp_path, 0, 1, words=["python", "train.py", "--api-key", "correct-horse-battery", "--lr", "1"])
+    written = "".join(file.read_text() for file in folder.parents[1].rglob("*.json"))
+    assert "correct-horse-battery" not in written
+    assert '"train.py", "--api-key", "[redacted]", "--lr", "1"' in written
+
+
 def test_ranks_that_never_came_and_killed_ones_fail_the_launch(tmp_path: Path) -> None:
     place(tmp_path, 0, 2)
     place(tmp_path, 0, 1)
@@ -133,6 +150,25 @@ def test_ranks_that_never_came_and_killed_ones_fail_the_launch(tmp_path: Path) -
 def released_now() -> None:
     while own_job._KEPT:
         os.close(own_job._KEPT.pop())
+
+
+def test_the_commands_in_messages_can_be_pasted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "my records"
+    place(root, 0, 1)
+    assert capsys.readouterr().err.endswith(f"assay report '{root}/job'\n")
+    for name in ("latest", "job"):
+        with pytest.raises(RecordError, match=f"`assay report '{root}/job'` makes them a record"):
+            resolve(name, root)
+
+
+def test_a_folder_that_cannot_be_made_says_which_variable_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FIREASSAY_RECORD", str(tmp_path / "file"))
+    monkeypatch.delenv("FIREASSAY_LAUNCH_DIR", raising=False)
+    own_job.arm_quietly()
+    assert "Not a directory. Set FIREASSAY_RECORD to a folder" in capsys.readouterr().err
 
 
 def test_the_path_file_arms_a_worker_and_nothing_else(tmp_path: Path) -> None:

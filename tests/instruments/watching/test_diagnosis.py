@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from scipy.stats import t
@@ -96,6 +97,12 @@ def test_ranks_that_stay_in_different_collectives_hang() -> None:
     assert found.kind == "hang"
     places = [rank.last.words for rank in found.ranks if rank.last is not None]
     assert places == ["the all-reduce of its backward pass, train.py:41 (main)", "barrier, train.py:41 (main)"]
+
+
+def test_nodes_that_were_booted_days_apart_are_watched_for_as_long_as_one() -> None:
+    """A time of one node's monotonic clock says nothing on another node."""
+    later = [replace(reading, ns=reading.ns + 5 * 86_400 * 10**9) for reading in readings(1, 0.95)]
+    assert diagnose(samples([readings(0, 0.1), later])).seconds == 60
 
 
 def test_a_rank_that_moves_is_no_hang() -> None:

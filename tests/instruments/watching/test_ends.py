@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.api.jobs.watching import Wanted, watch
+from fireassay.record.reader import open_record
 from fireassay.record.seal import verify
 from tests.launchers.helpers import is_gone, until, wait_until_gone
 
@@ -95,7 +96,7 @@ def test_srun_ends_with_the_watch_that_was_killed(tmp_path: Path) -> None:
     wait_until_gone([int(pids.read_text())])
 
 
-def test_a_watch_that_is_killed_stops_no_worker_and_leaves_no_dump_and_no_record(tmp_path: Path) -> None:
+def test_a_watch_that_is_killed_stops_no_worker_and_leaves_no_dump_but_what_it_saw(tmp_path: Path) -> None:
     with workers(2) as job:
         pids = {str(worker.pid) for worker in job}
         terminal, theirs = os.openpty()  # on a terminal it says when it has begun
@@ -120,7 +121,8 @@ def test_a_watch_that_is_killed_stops_no_worker_and_leaves_no_dump_and_no_record
         os.close(terminal)
         until(lambda: not looking_at(pids), "the end of py-spy")
         assert all(worker.poll() is None and state(worker.pid) in "RS" for worker in job)
-    assert not (tmp_path / "records").exists()
+    [record] = (tmp_path / "records").iterdir()
+    assert open_record(record).state == "interrupted"
 
 
 def test_a_worker_that_is_killed_ends_the_watch_and_what_was_seen_is_kept(tmp_path: Path) -> None:

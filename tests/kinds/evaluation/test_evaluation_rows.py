@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.evaluation.evaluation_rows import _change, rows
+from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.kinds.evaluation.gates import POINTS, words
+from fireassay.kinds.evaluation.groups import change_of
 from fireassay.kinds.evaluation.held import Held
 from fireassay.reports.page import number, one_line
 from fireassay.spec.experiment import Quality
@@ -77,4 +78,4 @@ def test_a_sentence_and_its_table_have_the_same_digits(estimate: float, half: fl
     held = Held(task="t", metric="exact_match", title="Exact match", decision=decision, better=1, worse=2, items=400, left=0, share=True)
     quality = Quality(metric="exact_match", margin=0.05)
     told = words(held, quality, 1)
-    assert one_line(number(_change(held, quality, 0.95), POINTS)) in told
+    assert one_line(number(change_of(held, quality, 0.95), POINTS)) in told

@@ -16,6 +16,7 @@ import pytest
 from fireassay.errors import EnvironmentLacks
 from fireassay.faults import slow
 from fireassay.launchers.support.node_agent import Agent, usage
+from fireassay.record.live.progress import node_of
 from fireassay.record.streams import read_stream
 from fireassay.spec.sections.energy import Energy
 from tests.launchers.helpers import until
@@ -82,13 +83,27 @@ def test_a_stopped_worker_goes_on_after_the_undo_and_at_the_end_of_the_launch(ag
 
 
 def test_the_death_of_a_worker_is_a_row_with_this_hosts_name(agent: Agent, worker: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    until(lambda: agent.obey({"do": "watch", "pid": worker.pid, "rank": 3, "incarnation": 1}, 0)["here"], "its environment")
+    until(lambda: agent.obey({"do": "watch", "pid": worker.pid, "rank": 3, "incarnation": 1, "node": 0}, 0)["here"], "its environment")
     assert strike(agent, worker.pid, "kill")["lasts"] is False
     assert worker.wait() == -signal.SIGKILL
     agent.obey({"do": "end"}, 0)
     [row] = rows(tmp_path, "events")
     assert (row["host"], row["rank"], row["incarnation"], row["kind"]) == ("b", 3, 1, "worker_gone")
     assert json.loads(row["detail"]) == {"pid": worker.pid}
+
+
+def test_a_worker_that_ended_before_the_order_to_watch_it_is_gone_too(
+    agent: Agent, worker: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """Its pid may be no process, a zombie, or another process by now: it is of this node by what its progress says."""
+    worker.kill()
+    worker.wait()
+    order = {"do": "watch", "pid": worker.pid, "rank": 3, "incarnation": 1}
+    assert agent.obey({**order, "node": node_of(f"{MARK}a.")}, 0) == {"here": False}
+    assert agent.obey({**order, "node": node_of(f"{MARK}b.")}, 0) == {"here": True}
+    agent.obey({"do": "end"}, 0)
+    [row] = rows(tmp_path, "events")
+    assert (row["host"], row["rank"], row["incarnation"], row["kind"]) == ("b", 3, 1, "worker_gone")
 
 
 def test_a_slow_worker_is_in_a_group_of_its_own_until_the_undo(agent: Agent, worker: subprocess.Popen[bytes]) -> None:

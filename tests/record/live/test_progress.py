@@ -11,13 +11,17 @@ from fireassay.record.live.progress import SIZE, Progress, ProgressWriter, read_
 
 def test_a_stored_value_is_seen_at_once(tmp_path: Path) -> None:
     path = tmp_path / "progress" / "rank=0.bin"
-    writer = ProgressWriter(path, pid=42, incarnation=1)
-    assert read_progress(path) == Progress(pid=42, incarnation=1, steps=0, checkpoints=0, checkpoint_step=-1, updated_ns=0, errno=0)
+    writer = ProgressWriter(path, pid=42, incarnation=1, node=-7)
+    assert read_progress(path) == Progress(
+        pid=42, incarnation=1, steps=0, checkpoints=0, checkpoint_step=-1, updated_ns=0, errno=0, node=-7
+    )
     writer.step(7, 123)
     writer.checkpoint(5)
     writer.checkpoint(6)
     writer.error(28)
-    assert read_progress(path) == Progress(pid=42, incarnation=1, steps=7, checkpoints=2, checkpoint_step=6, updated_ns=123, errno=28)
+    assert read_progress(path) == Progress(
+        pid=42, incarnation=1, steps=7, checkpoints=2, checkpoint_step=6, updated_ns=123, errno=28, node=-7
+    )
 
 
 def test_a_new_incarnation_starts_from_nothing(tmp_path: Path) -> None:

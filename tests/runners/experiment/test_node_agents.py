@@ -16,7 +16,7 @@ import pytest
 from fireassay.runners.experiment import node_agents
 from fireassay.runners.experiment.node_agents import KEYS, Agent, NodeAgents, metered_by
 from fireassay.spec.sections.workload import Host, Launcher
-from tests.launchers.helpers import until
+from tests.launchers.helpers import many_files, until
 from tests.limits import PROCESS_S
 
 BANNER = (sys.executable, "-c", "import subprocess, sys; print('welcome', flush=True); sys.exit(subprocess.call(sys.argv[1:]))")
@@ -43,12 +43,35 @@ def test_every_node_is_read_through_its_prefix() -> None:
         assert metered_by(both) == {"a": "a", "b": "a"}  # one machine, one clock
 
 
+def test_the_agents_of_a_thousand_nodes_can_be_asked() -> None:
+    """Each node takes three files."""
+    with many_files(), agents_of(host("a")) as (_, [agent]):
+        assert agent.ask({"do": "ping"}) is not None, agent.trouble
+
+
 def test_a_node_that_does_not_answer_says_why() -> None:
     refused = (sys.executable, "-c", "import sys; sys.exit('Connection refused')")
     with agents_of(host("a", refused), host("b", ("no-such-program",))) as (agents, both):
         assert agents.facts["a"] == {"absent": "the node answered nothing (exit code 1: Connection refused)"}
         assert "no-such-program" in agents.facts["b"]["absent"]
         assert [agent.ask({"do": "ping"}) for agent in both] == [None, None]
+
+
+def test_a_wait_for_silent_nodes_names_them_and_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_agents, "QUIET_S", 0.0)
+    told: list[str] = []
+
+    def waiting(words: str) -> bool:
+        told.append(words)
+        return True
+
+    sleeps = (sys.executable, "-c", "import time; time.sleep(1000)")
+    agents = NodeAgents([host(name, sleeps) for name in "abcde"], waiting)
+    try:
+        assert told == ["an answer of a, b, c and 2 more, at most 60 s"]
+        assert {facts["absent"] for facts in agents.facts.values()} == {"no answer within 0 s"}
+    finally:
+        agents.close()
 
 
 def test_an_agent_is_silent_while_stopped_and_answers_the_current_question_afterwards() -> None:

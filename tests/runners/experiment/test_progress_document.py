@@ -29,7 +29,17 @@ def test_it_is_read_back_as_it_was(running: LaunchProgress | None) -> None:
     assert (beat["done"], beat["failed"], beat["planned"]) == (2, 1, 4)
 
 
-@pytest.mark.parametrize("damage", [{"running": {"planned": 99}}, {"running": 1}, {"seconds_left": "soon"}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"running": {"planned": 99}},
+        {"running": 1},
+        {"seconds_left": "soon"},
+        {"running": {"planned": 1, "number": 1, "elapsed_s": "soon", "load": None}},
+        {"running": {"planned": 1, "number": 1, "elapsed_s": 1.0, "load": {"state": "load"}}},
+        {"waiting": {}},
+    ],
+)
 def test_a_damaged_one_is_refused(damage: dict[str, object]) -> None:
     beat = as_json(RunProgress(record=Path("r"), plan=PLAN, rows=(), running=None, seconds_left=None))
     with pytest.raises((LookupError, TypeError, ValueError)):

@@ -12,7 +12,7 @@ import pytest
 
 from fireassay.runners.launching.link_group import run_group
 from fireassay.spec.sections.workload import Host
-from tests.launchers.helpers import until
+from tests.launchers.helpers import many_files, until
 
 pytestmark = pytest.mark.slow
 ALONE = """
@@ -30,7 +30,8 @@ def host(name: str, *prefix: str, **environment: str) -> Host:
 
 
 def test_two_nodes_tell_their_results() -> None:
-    told = run_group([host("a"), host("b", "sh", "-c", 'echo Welcome; exec "$@"', "sh")], "tcp", ["latency"], lambda: False)
+    with many_files():  # as many pairs at once have
+        told = run_group([host("a"), host("b", "sh", "-c", 'echo Welcome; exec "$@"', "sh")], "tcp", ["latency"], lambda: False)
     assert (told.why, told.culprit) == ("", "")
     assert told.results["latency"]["value"] > 0.0
 

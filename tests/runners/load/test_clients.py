@@ -20,11 +20,14 @@ import polars as pl
 import pytest
 
 from fireassay.errors import SpecError, WorkloadError
+from fireassay.frames.hosts import host_uses
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.serving.client_clocks import client_clocks
 from fireassay.launchers.support import supervisor
 from fireassay.record.reader import Record, open_record
 from fireassay.record.seal import verify
+from fireassay.reports.build_view import build
+from fireassay.reports.hosts_table import hosts_table
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge
@@ -140,6 +143,23 @@ def test_the_hosts_are_described_in_the_record(split: Record, judged: RecordData
     assert set(judged.before["nodes"]) == set(APART_S)
     used = split.table("events").filter(pl.col("kind") == "client_use")["detail"].str.json_path_match("$.client_host")
     assert sorted(used.to_list()) == ["a", "a", "b", "b", "c"]
+
+
+@needs_hosts
+@pytest.mark.slow
+def test_each_hosts_processors_network_and_clock_are_in_the_table_of_hosts(judged: RecordData) -> None:
+    uses = {use.host: use for use in host_uses(judged)}
+    assert {host: use.ranks for host, use in uses.items()} == {"a": (0, 3), "b": (1, 4), "c": (2,)}
+    for host, use in uses.items():
+        assert use.processors is not None
+        assert use.processors > 0.0
+        assert use.sent_per_s is not None
+        assert use.clock_s is not None
+        assert use.clock_bound_s is not None
+        assert abs(use.clock_s - APART_S[host]) <= use.clock_bound_s
+    table = hosts_table(build(judged, judge(judged)))[0]
+    assert [row[:2] for row in table.rows] == [("a", "0, 3"), ("b", "1, 4"), ("c", "2")]
+    assert "clients" in [head.text for head in table.heads]
 
 
 @needs_hosts

@@ -147,6 +147,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"serving__search": True, "serving__objectives": {"ttft_s": 1.0}}, "serving.search", "true without serving.rate"),
     ({**arrivals("poisson", rate=[5.0]), "serving__search": True}, "serving.search", "true without an objective"),
     (
+        {**arrivals("poisson", rate=[5.0]), "serving__search": True, "serving__task": "text_to_image"},
+        "serving.search",
+        "[serving.objectives] with e2e_s = 10",
+    ),
+    (
         {**arrivals("poisson", rate=[5.0]), "serving__search": True, "serving__objectives": {"attainment": 0.9}},
         "serving.search",
         "objective",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
+from fireassay.spec.tables import spaced
 from fireassay.spec.tables.cells import read_table
 from fireassay.spec.timings import Stated, parse_timings
 
@@ -144,3 +145,13 @@ def test_any_padding_gives_the_same_cells(rows: list[tuple[str, str, str]], gap:
 def test_no_text_raises_anything_but_an_error_for_the_user(text: str) -> None:
     with suppress(SpecError):
         assert parse_timings(text, "t").rows
+
+
+def test_of_a_line_that_is_too_long_no_cell_is_read_as_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """100,000 columns took 42 s to refuse."""
+    read: list[str] = []
+    monkeypatch.setattr(spaced, "heading", lambda cell: read.append(cell))
+    row = ",".join(f"column {number}" for number in range(2_000))
+    with pytest.raises(SpecError, match="more than 20,000 characters"):
+        read_table(f"{row}\n{row}\n", "t.csv")
+    assert len(read) <= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fireassay.stats.comparing.knee import confidence_of_each, knee
+from fireassay.stats.comparing.knee import confidence_of_each, knee, knee_of_rising
 from fireassay.stats.intervals.intervals import t_quantile
 
 
@@ -64,3 +64,36 @@ def test_a_level_that_is_worse_by_the_margin_is_hardly_ever_called_enough() -> N
 
         errors += any(knee(4, lower, margin, 0.95).enough[:3])
     assert errors <= 0.05 * draws + 3.0 * np.sqrt(0.05 * 0.95 * draws)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "at"),
+    [
+        ([-0.1, -0.01, -0.005], 1),
+        ([-0.01, -0.01, -0.01], 0),
+        ([-0.1, -0.1, -0.1], 3),
+        ([-0.01, -0.1, -0.01], 2),  # a sequence ends at the first that is not shown
+        ([-0.01, None, -0.01], 2),
+    ],
+)
+def test_levels_that_rise_are_compared_with_the_largest_downwards(bounds: list[float | None], at: int) -> None:
+    found = knee_of_rising(4, lambda one, other, _: bounds[one] if other == 3 else None, 0.02, 0.95)
+    assert (found.at, found.confidence) == (at, 0.95)
+    assert found.enough == tuple(one >= at for one in range(4))
+
+
+@pytest.mark.parametrize(("levels", "margin"), [(1, 0.02), (2, 0.0)])
+def test_what_cannot_rise_has_no_knee(levels: int, margin: float) -> None:
+    with pytest.raises(ValueError, match="a knee needs"):
+        knee_of_rising(levels, lambda *_: 1.0, margin, 0.95)
+
+
+def test_of_rising_levels_a_false_knee_is_one_test() -> None:
+    """Three levels lie exactly one margin below the largest, with equal noise: none is called enough in more than 5 % of draws (4 standard errors)."""
+    rng, draws, items, margin = np.random.default_rng(8), 2000, 400, 0.02
+    z, errors = t_quantile(0.95, np.inf), 0
+    for _ in range(draws):
+        loss = -margin + rng.normal(0.0, 0.3 / np.sqrt(items), 3)
+        bounds = loss - z * 0.3 / np.sqrt(items)
+        errors += knee_of_rising(4, lambda one, _, __, bounds=bounds: float(bounds[one]), margin, 0.95).at != 3
+    assert errors / draws < 0.05 + 4.0 * np.sqrt(0.05 * 0.95 / draws)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -76,6 +78,29 @@ def test_many_even_values_approach_students_t() -> None:
 def test_the_two_sides_mirror_each_other() -> None:
     values = np.random.default_rng(6).uniform(-0.3, 0.5, 30)
     assert lower(alone(values), -1.0, 0.95) == -upper(alone(-values), 1.0, 0.95)
+
+
+SIZES = st.sampled_from([0.0, 5e-324, 1e-320, 1e-311, 1e-300, 1e-160, 1e-100, 1e-16, 1e-3, 0.5, 1.0]) | st.floats(0.0, 1.0)
+
+
+@given(st.lists(st.tuples(SIZES, st.sampled_from([-1.0, 1.0])), min_size=1, max_size=8), SIZES | st.just(-1.0))
+@example([(0.0, 1.0), (1e-311, 1.0), (2e-311, 1.0)], 0.0)  # the reciprocal of a weight overflowed
+@example([(1e-320, 1.0), (2e-320, 1.0), (5e-324, 1.0)], 0.0)
+@example([(1.0, 1.0), (1e-311, 1.0)], 1e-311)
+@pytest.mark.filterwarnings("error")
+def test_values_of_any_size_have_a_bound_between_the_least_and_the_mean(signed: list[tuple[float, float]], below: float) -> None:
+    values = np.array([size * sign for size, sign in signed])
+    least = -1.0 if below < 0.0 else float(values.min()) - below
+    bound, mean = lower(alone(values), least, 0.95), alone(values).mean
+    assert least <= bound
+    assert bound <= mean or math.isclose(bound, mean, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-300, 2.0**900, 1e-290, 1e300])
+def test_the_bound_of_scaled_values_is_the_scaled_bound(scale: float) -> None:
+    values = np.random.default_rng(8).uniform(0.0, 1.0, 30)
+    wanted = lower(alone(values), -1.0, 0.95)
+    assert lower(alone(scale * values), -scale, 0.95) == pytest.approx(scale * wanted, rel=1e-9)
 
 
 def test_a_value_without_a_least_one_has_no_bound() -> None:

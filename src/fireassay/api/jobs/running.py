@@ -51,25 +51,22 @@ def look(path: Path, clock: Clock | None = None) -> tuple[RunState, RunProgress 
         last_sign_s=heartbeat.age_s(path, clock),
         output=_output(path, progress),
         allocations=tuple(entry for entry in manifest.get("allocations") or () if isinstance(entry, dict)),
+        **(_so_far(progress) if progress is not None else {}),
     )
-    return (seen, None) if progress is None else (_with(seen, progress), progress)
+    return seen, progress
 
 
-def _with(seen: RunState, progress: RunProgress) -> RunState:
+def _so_far(progress: RunProgress) -> dict[str, Any]:
     running = progress.running
-    launch = (
-        None
-        if running is None
-        else {
-            "configuration": running.planned.configuration,
-            "round": running.planned.block,
-            "launch": running.number,
-            "elapsed_s": running.elapsed_s,
-            "steps": running.steps,
-            "restarts": running.incarnation,
-        }
-    )
-    return replace(seen, adaptive=progress.adaptive, waiting=progress.waiting, seconds_left=progress.seconds_left, running=launch)
+    launch = running and {
+        "configuration": running.planned.configuration,
+        "round": running.planned.block,
+        "launch": running.number,
+        "elapsed_s": running.elapsed_s,
+        "steps": running.steps,
+        "restarts": running.incarnation,
+    }
+    return {"adaptive": progress.adaptive, "waiting": progress.waiting, "seconds_left": progress.seconds_left, "running": launch}
 
 
 def _rows(record: Record) -> Sequence[Mapping[str, Any]]:

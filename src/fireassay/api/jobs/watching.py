@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from fireassay.clock import SystemClock
-from fireassay.errors import EnvironmentLacks, refuse
-from fireassay.importers.observed.watched import write_watched
+from fireassay.errors import EnvironmentLacks, RecordError, refuse
+from fireassay.importers.observed.watched import WatchedRecord
 from fireassay.instruments.stuck import EVEN, OTHERWISE
 from fireassay.instruments.watching.diagnosis import Diagnosis, RankState, diagnose
 from fireassay.instruments.watching.node import watched_nodes
-from fireassay.instruments.watching.processes import PROC, workers_below
+from fireassay.instruments.watching.processes import PROC, Worker, workers_below
 from fireassay.instruments.watching.progress import Progress, log_of, progress_of
 from fireassay.instruments.watching.sampler import Sampler, Samples
 from fireassay.instruments.watching.stacks import BACKWARD, COMMUNICATION
+from fireassay.record.staging import check_root
 
-MOST_S: Final = 86_400.0
+SO_FAR_S, SO_FAR_SHARE = 2.0, 0.005  # between two findings at least, and the share of a processor that they may cost
 Tick = Callable[[str], None]
 
 
@@ -43,46 +47,72 @@ def watch(wanted: Wanted, tick: Tick | None = None) -> dict[str, Any]:
         EnvironmentLacks: this system shows no processes, or Slurm does not answer.
         RecordError: the record cannot be written.
     """
-    shown = _Shown(tick) if tick is not None else lambda _: None
+    if wanted.root is not None:
+        check_root(wanted.root)  # now, not after the first finding
     if wanted.slurm_job:
-        before, log = Progress(steps=None), wanted.log
-        samples = watched_nodes(wanted.slurm_job, wanted.seconds, wanted.stacks, shown)
-        after = progress_of((), log)
-        job = f"Slurm job {wanted.slurm_job}"
+        workers: Sequence[Worker] = ()
+        log, job = wanted.log, f"Slurm job {wanted.slurm_job}"
     else:
         workers = _workers(wanted.pid or 0)
-        log = wanted.log or log_of(workers)
-        before = progress_of(workers, log)
-        samples = Sampler(workers, stacks=wanted.stacks).run(wanted.seconds, tick=shown)
-        after = progress_of(workers, log)
-        job = f"process {wanted.pid}"
-    document = _document(job, samples, diagnose(samples), before, after)
-    if wanted.root is not None:
-        document["record"] = str(write_watched(wanted.root, document, samples, clock=SystemClock()))
-    return document
+        log, job = wanted.log or log_of(workers), f"process {wanted.pid}"
+    before = Progress(steps=None) if wanted.slurm_job else progress_of(workers, log)
+
+    def document(samples: Samples, found: Diagnosis) -> dict[str, Any]:
+        return _document(job, samples, found, before, progress_of(workers, log))
+
+    kept = None if wanted.root is None else WatchedRecord(wanted.root, SystemClock())
+    so_far = _SoFar(document, tick, kept)
+    try:
+        if wanted.slurm_job:
+            samples = watched_nodes(wanted.slurm_job, wanted.seconds, wanted.stacks, so_far)
+        else:
+            samples = Sampler(workers, stacks=wanted.stacks).run(wanted.seconds, tick=so_far)
+        last = document(samples, diagnose(samples))
+        if kept is not None:
+            try:
+                last["record"] = str(kept.finish(last, samples))
+            except RecordError as error:  # what was seen is still shown
+                last["no_record"] = str(error)
+                with suppress(RecordError):
+                    kept.leave()
+    except BaseException:
+        if kept is not None:
+            kept.leave()
+        raise
+    return last
 
 
 def _workers(pid: int) -> Any:
     if not (PROC / "self" / "schedstat").exists():
         raise EnvironmentLacks("this system has no /proc with schedstat, which only Linux has. Watch the job on its own machine.")
-    workers = workers_below([pid], socket.gethostname())
+    fix = "Give the process of torchrun, or of one worker; `pgrep -af torchrun` shows them."
+    workers = workers_below([pid], socket.gethostname()) if pid > 0 else ()
     if not workers:
-        fix = "Give the process of torchrun, or of one worker; `pgrep -af torchrun` shows them."
         raise refuse("--pid", str(pid), "a running process of this user", fix, source="the flags")
+    for one, other in pairwise(workers):  # by rank
+        if one.rank == other.rank:
+            found = f"{pid}, below which two processes ({one.pid}, {other.pid}) are rank {one.rank}"
+            raise refuse("--pid", found, "a process with one job below it", fix, source="the flags")
     return workers
 
 
-class _Shown:
-    """One line while it is watched, about every two seconds."""
+class _SoFar:
+    """The finding so far, shown and kept every two seconds; less often once a diagnosis of so much takes its time."""
 
-    def __init__(self, tick: Tick) -> None:
-        self._tick, self._last = tick, 0
+    def __init__(self, document: Callable[[Samples, Diagnosis], dict[str, Any]], tick: Tick | None, record: WatchedRecord | None) -> None:
+        self._document, self._tick, self._record = document, tick, record
+        self._next_s = 0.0
 
     def __call__(self, samples: Samples) -> None:
-        if samples.readings and samples.readings[-1].ns - self._last > 2e9:
-            self._last = samples.readings[-1].ns
-            found = diagnose(samples)
+        if not samples.readings or (begin := time.monotonic()) < self._next_s:
+            return
+        before = time.thread_time()
+        found = diagnose(samples)
+        if self._record is not None:
+            self._record.note(self._document(samples, found), samples)
+        if self._tick is not None:
             self._tick(f"{found.seconds:.0f} s: {sentence(found) if found.kind != 'unknown' else 'looking'}")
+        self._next_s = begin + max(SO_FAR_S, (time.thread_time() - before) / SO_FAR_SHARE)
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def summarised(side: Side, entry: Entry) -> Summary:
     measured, judgement = side.measured, side.judgement
     manifest, status = measured.manifest, judgement.verdict.status
     profiled = _profiled(measured)
-    word = "profiled" if profiled and status not in ("FAIL", "INVALID") else STATUS_WORDS[status]
+    word = "profiled" if profiled and status not in ("FAIL", "INVALID") else measured.kind.word(status, STATUS_WORDS)
     return Summary(
         seal=measured.seal,
         name=str(manifest["name"]),

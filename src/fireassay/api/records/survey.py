@@ -43,6 +43,7 @@ from fireassay.record.reader import judged_from
 from fireassay.record.untrusted import paths
 from fireassay.reports.page import Tone
 from fireassay.reports.pages.record_list import Listed
+from fireassay.spec.kind import kinds
 
 if TYPE_CHECKING:
     from fireassay.record.reader import Record
@@ -337,6 +338,8 @@ def _headline(entry: Entry) -> tuple[Tone, str]:
     match entry.state:
         case "running":
             return "open", f"{launches} launches"
+        case "interrupted" if any(kind.observes and kind.name == entry.kind for kind in kinds()):
+            return "open", f"cut off: assay report {shell_word(entry.id or entry.record)}"
         case "interrupted":
             return "open", f"{launches}: assay resume {shell_word(entry.id or entry.record)}"
         case "failed":

@@ -2,7 +2,8 @@
 
 `--detach` starts the same command in a session of its own, where the end of the terminal (SIGHUP) does not reach it.  Its output goes into a file
 without a name until the record exists, then into `reports/console.txt` of the record, which is not sealed.  The parent waits for the
-record's name: a command that is refused says so at once, with its exit code, as without `--detach`.
+first record's name: a command that is refused says so at once, with its exit code, as without `--detach`.  A verb that makes several
+records is followed by its output, since no one record ends with it; so is a load that first looks for its rates.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from fireassay import isolated
+
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,30 +27,33 @@ if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import RunProgress
 
 FLAG = "--detach"
+SEVERAL = "run in the background, whatever becomes of this terminal; the output goes into the first record"
+PILOT = "-pilot-"  # in the names of records that look for a load's rates
 CHANNEL = "FIREASSAY_DETACHED"  # descriptors on which the parent waits for the record's name, and of the output
 CONSOLE = "reports/console.txt"
 
 
-def add_detach(parser: argparse.ArgumentParser) -> None:
-    """Add the flag of the verbs that make a record by launches."""
+def add_detach(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """Add the flag of the verbs that make a record by launches, or `several`."""
     help = "run in the background, whatever becomes of this terminal; see assay status and assay attach"
-    parser.add_argument(FLAG, action="store_true", help=help)
+    parser.add_argument(FLAG, action="store_true", help=help if not several else SEVERAL)
+    parser.set_defaults(several_records=several)
 
 
-def start(words: list[str]) -> int:
+def start(words: list[str], *, several: bool = False) -> int:
     """Start the command detached; returns the exit code: 0 once its record exists, else its own."""
     at = words.index(FLAG)
     words = [*words[:at], *words[at + 1 :]]
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as output, os.fdopen(reading) as channel:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fireassay", *words],
+            isolated.python("-m", "fireassay", *words),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
             pass_fds=(writing, output.fileno()),
-            env={**os.environ, CHANNEL: f"{writing},{output.fileno()}"},
+            env=isolated.environment({**os.environ, CHANNEL: f"{writing},{output.fileno()}"}),
         )
         os.close(writing)
         try:
@@ -58,18 +64,24 @@ def start(words: list[str]) -> int:
             raise
         if record:
             process.returncode = 0  # nobody waits for it
-            return _started(Path(record), process.pid)
+            return _started(Path(record), process.pid, several=several or PILOT in record)
         code = process.wait()
         _pass_on(output)
     return code if code >= 0 else 128 - code
 
 
-def _started(record: Path, pid: int) -> int:
+def _started(record: Path, pid: int, *, several: bool) -> int:
     from fireassay.printable import say, shell_word
 
     job = os.environ.get("SLURM_JOB_ID")
     bound = f"; it ends with Slurm job {job}, inside which it was started" if job else ""
     name = shell_word(record)
+    if several:
+        console = shell_word(record / CONSOLE)
+        say(
+            f"detached: process {pid}{bound}\nfirst record: {record}\noutput: {console}\nnext: tail -f {console}\n      kill {pid}    (ends it)"
+        )
+        return 0
     say(f"detached: process {pid}{bound}\nrecord: {record}\nnext: assay status {name}\n      assay attach {name}    (--stop ends it)")
     return 0
 
@@ -100,7 +112,7 @@ def announcing(show: Callable[[RunProgress], None] | None) -> Callable[[RunProgr
         return show
 
     def told(progress: RunProgress) -> None:
-        if _channel and not progress.record.name.rpartition("-pilot-")[1]:
+        if _channel:
             _announce(progress.record)
         if show is not None:
             show(progress)

@@ -112,12 +112,12 @@ def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool =
             *(line for item in expected.differences for line in _wrapped(f"{item.subject}: {item.sentence}", "  ")),
             "",
             *_order(experiment, full=full),
-            *_by_hand(experiment),
+            *by_hand(experiment),
         ]
     )
 
 
-def _by_hand(experiment: Experiment) -> Iterator[str]:
+def by_hand(experiment: Experiment) -> Iterator[str]:
     """The job in which the launcher's engine would run the whole experiment."""
     submit = catalog.load("launchers", experiment.launcher.kind).by_hand
     if submit is not None:

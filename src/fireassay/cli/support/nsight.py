@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from fireassay.errors import refuse
 from fireassay.printable import one_line
+from fireassay.record.scratch import scratch
 
 CAPTURES: Final = (".nsys-rep", ".qdrep")
 EXPORT_S: Final = 900.0  # a capture of gigabytes takes minutes
@@ -31,8 +31,8 @@ def exported(files: Sequence[Path]) -> Iterator[list[Path]]:
     if nsys is None or not any(file.suffix in CAPTURES and file.is_file() for file in files):
         yield list(files)
         return
-    with TemporaryDirectory(prefix="assay-nsys-") as folder:
-        yield [_export(nsys, file, Path(folder)) if file.suffix in CAPTURES and file.is_file() else file for file in files]
+    with scratch() as folder:
+        yield [_export(nsys, file, folder) if file.suffix in CAPTURES and file.is_file() else file for file in files]
 
 
 def _export(nsys: str, capture: Path, folder: Path) -> Path:

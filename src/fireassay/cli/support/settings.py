@@ -158,10 +158,11 @@ def _condition(name: str) -> str:
     from fireassay.spec.experiment import Experiment
     from fireassay.spec.keys import keys
 
-    for key in keys(Experiment).values():
-        flags = {flag.name for flag in key.flags}
-        if name in (key.path, key.path.rpartition(".")[2]) or f"--{name.replace('_', '-')}" in flags:
-            return f"[{key.path}]" if key.section else key.path + (f" ({', '.join(sorted(flags))})" if flags else "")
+    flag = f"--{name.replace('_', '-')}"
+    every = [(key, {one.name for one in key.flags}) for key in keys(Experiment).values()]
+    called = [found for found in every if name == found[0].path or flag in found[1]]  # before keys that only end so
+    for key, flags in called or [found for found in every if name == found[0].path.rpartition(".")[2]]:
+        return f"[{key.path}]" if key.section else key.path + (f" ({', '.join(sorted(flags))})" if flags else "")
     return ""
 
 

@@ -45,6 +45,7 @@ VERB = Verb(
     assay evaluate --task gsm8k --data FILE --target http://HOST:8000 --model M
     assay evaluate --task my.toml --target a=URL --target b=URL --margin 0.02
     assay evaluate --task mmlu --data DIR --target MODEL_FOLDER
+    assay evaluate --task genai_bench --data DIR      ratings in the data; with --target, images
 
 Data is always yours, with its digest in the record; nothing is downloaded. The requests are timed: throughput, latency, tokens and cost
 of the same answers stand in the same record. A request that failed is never a wrong answer; too many of them make the record INVALID.

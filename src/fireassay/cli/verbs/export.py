@@ -59,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="export",
     group="records",
-    summary="write a record for another program: genai-bench",
+    summary="write a record for another program: genai-bench, assay score",
     description="""Write what a record holds in the form of another program.
 
     assay export RECORD --genai-bench FOLDER
@@ -67,7 +67,13 @@ VERB = Verb(
     genai-bench plot --experiments-folder FOLDER --group-key traffic_scenario
 
 genai-bench has one run for each scenario and concurrency, so the launches of a configuration are pooled. Its numbers have no intervals:
-they, and the verdict, stay in the record. With several engines, FOLDER holds one experiment folder for each.""",
+they, and the verdict, stay in the record. With several engines, FOLDER holds one experiment folder for each.
+
+    assay export RECORD --assay-score FOLDER
+    assay score both.csv --ratings long --id item --rater judge --scale 0,1
+
+FOLDER/judgements.csv: what a judge said beside people's labels. Those of two judges in one file are an experiment whose sides, or raters,
+are judges.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -17,7 +17,7 @@ from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.fleet import DEFAULT, FIND_SHARE, PAIRS, TESTS, TRANSPORTS, fleet_arguments, matchings
-from fireassay.spec.hosts_file import hosts_in
+from fireassay.spec.hosts_file import hosts_in, launcher_of
 from fireassay.spec.load import checked
 
 ROUNDS: Final = 7
@@ -34,7 +34,9 @@ FLAG_OF: Final = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The nodes, the tests, and the flags of the verb."""
     parser.add_argument("--hosts", type=Path, metavar="FILE", help="the nodes: a name per line, or a TOML file")
-    parser.add_argument("--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes")
+    parser.add_argument(
+        "--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes; or a file with its [launcher]"
+    )
     parser.add_argument("--nodes", type=int, metavar="N", help="how many it lends")
     parser.add_argument("--tests", metavar="LIST", default=",".join(DEFAULT), help=f"of {', '.join(TESTS)} (default: {','.join(DEFAULT)})")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"how often everything is tested (default: {ROUNDS})")
@@ -62,7 +64,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.toml:
         return print_toml(experiment)
     if arguments.dry_run:
-        print(_planned(experiment, as_json=arguments.form == JSON))
+        from fireassay.cli.support.dry_run import by_hand
+
+        as_json = arguments.form == JSON
+        print("\n".join([_planned(experiment, as_json=as_json), *([] if as_json else by_hand(experiment))]))
         return 0
     from fireassay.cli.support.progress import run_and_judge
 
@@ -165,8 +170,10 @@ def _launcher(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
             raise refuse("--nodes", f"{arguments.nodes}, with --hosts", "the nodes that --hosts names, or --launcher", source="the flags")
         return {"kind": "nodes", "hosts": hosts_in(arguments.hosts)}, 1
     if arguments.nodes is None or arguments.nodes < 1:
-        raise refuse("--nodes", str(arguments.nodes or "nothing"), "the number of nodes that --launcher lends", source="the flags")
-    return {"kind": arguments.launcher, "workers_per_node": 1}, arguments.nodes
+        found = "nothing" if arguments.nodes is None else str(arguments.nodes)
+        raise refuse("--nodes", found, "the number of nodes that --launcher lends", source="the flags")
+    engine = launcher_of(arguments.launcher)
+    return {**(engine if isinstance(engine, dict) else {"kind": engine}), "workers_per_node": 1}, arguments.nodes
 
 
 VERB = Verb(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fireassay.catalog import load
 from fireassay.cli.support.again import flags
 from fireassay.cli.support.bar import bar
+from fireassay.cli.support.detach import add_detach, announcing
 from fireassay.cli.support.output import STDOUT, WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.states import accepted_states, add_accept
 from fireassay.cli.support.verb import Verb, add_root, share
@@ -53,6 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shell", action="store_true", help=f"the command is a line of {SHELL}")
     of_verb.declare(parser, of_verb.flags_of("gate"))
     add_root(parser, "where the records are made, in its folder gates (default: records)")
+    add_detach(parser, several=True)
     add_formats(parser, besides=("junit", "markdown"))
     add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
     help = "append at most 25 lines to FILE, for a pull request; without FILE, output as markdown"
@@ -214,7 +216,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[RunProgress], None] | None]:
             told.append(progress.looks[-1])
             say(one_line(progress.looks[-1].sentence), file=sys.stderr)
 
-    yield None if quiet else line
+    yield announcing(None if quiet else line)
 
 
 def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fireassay.cli.support.bar import bar
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import SpecError, refuse, refuse_any
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", action="store_true", help=f"run each command as a line of {SHELL}")
     of_verb.declare(parser, (item for item in of_verb.flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
+    add_detach(parser, several=True)
     add_formats(parser)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.catalog import load
 from fireassay.cli.support.bar import bar
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.cli.verbs.compare import exit_code as exit_code_of_comparison
@@ -26,6 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the records are made (default: records)")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted tuning: rounds with complete records are reused")
     parser.add_argument("--dry-run", action="store_true", help="show the settings and rounds; run nothing")
+    add_detach(parser, several=True)
     add_formats(parser, besides=("html",))
     parser.add_argument(
         "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="also write a page (default: tuning.html)"

@@ -23,7 +23,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.frames.evaluation.images import ItemImage, image_shown
 from fireassay.frames.evaluation.item_scores import Answers, answers_of, by_majority, deciding, identity, item_scores, matched, tasks, voted
+from fireassay.frames.evaluation.judgements import said_of
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.likelihoods import METHOD, of_text
 from fireassay.stats.comparing.noninferiority import units_of
@@ -47,6 +49,8 @@ class Flip:
     score_before: float
     score_after: float
     better: bool  # at the side
+    judged: str = ""  # what a judge said of both answers, and why; empty: no model judged
+    images: tuple[ItemImage, ItemImage] | None = None  # of answers that are images: the reference side's and this one's, with their scores
 
     @property
     def size(self) -> float:
@@ -66,6 +70,7 @@ def in_turn(sides: Iterable[list[Flip]]) -> list[Flip]:
 
 def _flipped(reference: tuple[RecordData, str], candidate: tuple[RecordData, str], side: str) -> Iterator[Flip]:
     before, after = _texts(*reference), _texts(*candidate)
+    said, said_after = said_of(*reference), said_of(*candidate)
     for task in tasks(reference[0]):
         metric = deciding(reference[0], task)
         if not metric:
@@ -89,7 +94,14 @@ def _flipped(reference: tuple[RecordData, str], candidate: tuple[RecordData, str
                 score_before=float(first[index]),
                 score_after=float(second[index]),
                 better=bool(sign * (second[index] - first[index]) > 0.0),
+                judged="\n".join(one[key] for one in (said, said_after) if key in one),
+                images=_images(reference, candidate, key),
             )
+
+
+def _images(reference: Answers, candidate: Answers, key: tuple[str, str]) -> tuple[ItemImage, ItemImage] | None:
+    before, after = (image_shown(*side, *key) for side in (reference, candidate))
+    return None if before is None or after is None else (before, after)
 
 
 def _texts(measured: RecordData, configuration: str) -> Texts:

@@ -2,8 +2,8 @@
 
 A repetition (another answer to the same item, in the same launch or in another) is no further item: an item's rows are averaged first.
 An item without a score in any repetition is left out of a mean, and counted by `unscored`.
-A record imported from another harness holds that harness's scores: they are means over items (or a ratio of sums) under their own names,
-whatever our score of that name is, on the scale 0 to 1 if none was seen outside of it, else on an unknown one.
+Scores of another program are means over items (or a ratio of sums) under their own names, whatever our score of that name is.  Those in fields of
+a file have the scale that was declared, if any; those of an imported harness 0 to 1 if none was seen outside of it, else an unknown one.
 
 How sure was the model of its choice, and was it right?  The softmax over the log probabilities of an item's choices.
 """
@@ -11,9 +11,8 @@ How sure was the model of its choice, and was it right?  The softmax over the lo
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,10 +20,14 @@ import numpy as np
 import polars as pl
 
 from fireassay import catalog
+from fireassay.frames.evaluation.rated import Cells, by_judge, cells_of
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
+from fireassay.quality.scoring.elsewhere import declared, judged_by, of_field
 from fireassay.quality.scoring.likelihoods import METHOD, of_text
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
+from fireassay.quality.scoring.text_metric import Array, TextMetric, Whole
+from fireassay.spec.sections.given_scores import UNBOUNDED
+from fireassay.spec.sections.judge import JUDGED
 
 Answers = tuple[RecordData, str]  # those of a configuration of a record
 
@@ -42,6 +45,8 @@ class ItemScores:
     launches: int
     unscored: int  # items that were answered and have no score
     elected: bool = False  # whether an item's answer is that of most repetitions
+    cells: Cells | None = None  # who gave which score, where the answers are ratings
+    gold: Mapping[str, float] | None = None  # item -> what people say of it, where a model judged; None: no model did
 
     @property
     def value(self) -> float:
@@ -62,42 +67,44 @@ def metric_named(name: str) -> TextMetric:
 
 
 def metric_of(measured: RecordData, name: str) -> TextMetric:
-    """The declaration of a score of this record; of an imported one made from what the record says."""
-    return metric_named(name) if measured.foreign is None else measured.once(f"foreign score {name}", lambda data: _foreign(data, name))
+    """The declaration of a score of this record; of one that another program computed made from what the record says."""
+    if measured.foreign is not None:
+        return measured.once(f"foreign score {name}", lambda data: _foreign(data, name))
+    evaluation = measured.experiment.evaluation
+    given = evaluation.given if evaluation is not None else None
+    if name == JUDGED and by_judge(measured):
+        facts = judge_of(measured)
+        return judged_by(facts.model, facts.scale, pairs=facts.pairs)
+    return of_field(given, name) if given is not None and name in given.fields else metric_named(name)
 
 
-def foreign_scores(measured: RecordData) -> tuple[str, ...]:
-    """The scores that another harness gave; none in our own records."""
-    return requested(measured) if measured.foreign is not None else ()
+def scores_elsewhere(measured: RecordData) -> tuple[str, ...]:
+    """The scores that another program computed: all of an imported record, and fields of files."""
+    if measured.foreign is not None:
+        return requested(measured)
+    evaluation = measured.experiment.evaluation
+    if by_judge(measured):
+        return (JUDGED,)
+    return evaluation.given.fields if evaluation is not None and evaluation.given is not None else ()
+
+
+def undeclared(measured: RecordData) -> tuple[str, ...]:
+    """Those in fields of files without a declared scale."""
+    return tuple(name for name in scores_elsewhere(measured) if measured.foreign is None and metric_of(measured, name).scale == UNBOUNDED)
 
 
 def _foreign(measured: RecordData, name: str) -> TextMetric:
     reported = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
     tool = str((measured.foreign or {}).get("title") or "another program")
-    ratio = reported.get("form") == "ratio"
     scores = measured.table("scores").filter(pl.col("metric") == name)["score"]
     within = bool(scores.is_between(0.0, 1.0).all())  # nulls are ignored
-    return TextMetric(
-        name=name,
-        title=name,
-        better="lower" if reported.get("better") == "lower" else "higher",
-        scale=(0.0, 1.0) if within else (-math.inf, math.inf),
-        prepare=_never,
-        statistics=("sum", "count") if ratio else ("score",),
-        of_totals=_ratio if ratio else None,
-        scores=_ratio if ratio else None,
+    return declared(
+        name,
+        lower=reported.get("better") == "lower",
+        scale=(0.0, 1.0) if within else UNBOUNDED,
         source=tool,
-        caveat=f"As {tool} scored it. Its scale is unknown." if not within else f"As {tool} scored it.",
+        ratio=reported.get("form") == "ratio",
     )
-
-
-def _ratio(totals: Array) -> Array:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(totals[..., 0] / totals[..., 1])
-
-
-def _never(_: Options) -> Prepared:
-    raise ValueError("a score of another program is read, not computed")
 
 
 def identity(measured: RecordData) -> Mapping[str, Mapping[str, Any]]:
@@ -113,6 +120,16 @@ def grouping_of(measured: RecordData, task: str) -> tuple[str, int] | None:
     found = evaluation.get("grouping") if isinstance(evaluation, Mapping) else None
     of_task = found.get(task) if isinstance(found, Mapping) else None
     return (str(of_task[0]), int(of_task[1])) if isinstance(of_task, list) and len(of_task) == 2 else None
+
+
+def pooled_over(measured: RecordData, task: str) -> tuple[str, tuple[str, ...]] | None:
+    """A field of the task's data that tells apart the answers to an item that are pooled, and its values."""
+    evaluation = measured.before.get("evaluation")
+    found = evaluation.get("pooled") if isinstance(evaluation, Mapping) else None
+    of_task = found.get(task) if isinstance(found, Mapping) else None
+    if not isinstance(of_task, list) or len(of_task) != 2 or not isinstance(of_task[1], list):
+        return None
+    return str(of_task[0]), tuple(map(str, of_task[1]))
 
 
 @once_per_record
@@ -191,7 +208,45 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
         launches=answers["launch"].n_unique(),
         unscored=answered["item"].n_unique() - folded.height,
         elected=elected,
+        cells=cells_of(measured, answers.select("launch").unique(), task, name),
+        gold=gold_of(measured, configuration, task) if name == JUDGED and by_judge(measured) else None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeFacts:
+    """How a judge's score is to be read."""
+
+    model: str
+    pairs: bool  # whether it compared each other side with the first one
+    scale: tuple[float, float]
+    good: float  # smallest rating of a good answer
+
+
+@once_per_record
+def judge_of(measured: RecordData) -> JudgeFacts:
+    """What the record says of its judge."""
+    found: Mapping[str, Any] = next(
+        (facts["judge"] for facts in identity(measured).values() if isinstance(facts.get("judge"), Mapping)), {}
+    )
+    low, high = found.get("scale") or (0.0, 1.0)
+    return JudgeFacts(
+        model=str(found.get("model", "")),
+        pairs=found.get("form") == "pairs",
+        scale=(float(low), float(high)),
+        good=float(found.get("good", high)),
+    )
+
+
+def gold_of(measured: RecordData, configuration: str, task: str) -> Mapping[str, float]:
+    """item -> the mean of people's labels at a configuration; of pairs the first side is what others are compared with, 0.5 of every item."""
+    if judge_of(measured).pairs and configuration == measured.base:
+        items = answers_of(measured, configuration).filter(pl.col("task") == task)["item"].unique()
+        return dict.fromkeys(items.to_list(), 0.5)
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    labels = measured.table("ratings").filter((pl.col("task") == task) & (pl.col("kind") == "person") & pl.col("rating").is_not_null())
+    means = labels.join(launches, on="launch", how="semi").group_by("item").agg(pl.col("rating").mean()).sort("item")
+    return dict(zip(means["item"].to_list(), means["rating"].to_list(), strict=True))
 
 
 def by_majority(measured: RecordData, task: str) -> bool:
@@ -242,21 +297,18 @@ def paired(measured: RecordData, configuration: str, task: str, metric: str) -> 
 def matched(reference: ItemScores, candidate: ItemScores) -> Paired:
     """The items that both sides scored, of one record or of two."""
     ours, theirs = set(reference.items), set(candidate.items)
-    return Paired(reference=_only(reference, ours & theirs), candidate=_only(candidate, ours & theirs), left=len(ours ^ theirs))
+    return Paired(reference=only(reference, ours & theirs), candidate=only(candidate, ours & theirs), left=len(ours ^ theirs))
 
 
-def _only(scores: ItemScores, items: set[str]) -> ItemScores:
+def only(scores: ItemScores, items: Container[str]) -> ItemScores:
+    """The scores of some items."""
     kept = np.array([item in items for item in scores.items], dtype=bool)
-    return ItemScores(
-        metric=scores.metric,
+    return replace(
+        scores,
         items=tuple(item for item in scores.items if item in items),
         rows=scores.rows[kept],
         weights=scores.weights[kept],
         clusters=tuple(label for label, keep in zip(scores.clusters, kept, strict=True) if keep),
-        repetitions=scores.repetitions,
-        launches=scores.launches,
-        unscored=scores.unscored,
-        elected=scores.elected,
     )
 
 

@@ -9,13 +9,13 @@ Cannot tell: scores without a finite scale (perplexity), and an item whose best 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from fireassay.frames.evaluation.item_scores import Answers, ItemScores, Paired, answers_of, item_scores
+from fireassay.frames.evaluation.item_scores import Answers, ItemScores, Paired, answers_of, item_scores, only
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.text_metric import Array
 
@@ -44,9 +44,9 @@ class MissingItems:
         return len(set(self.reference) | set(self.candidate))
 
 
-def missing(before: Answers, after: Answers, task: str, metric: str) -> MissingItems:
-    """The items of a task that one side or both did not score; sides of one record or of two."""
-    sides = [_items(*side, task) for side in (before, after)]
+def missing(before: Answers, after: Answers, task: str, metric: str, kept: Collection[str] | None = None) -> MissingItems:
+    """The items of a task that one side or both did not score; sides of one record or of two. `kept`: of these only."""
+    sides = [_items(*side, task, kept) for side in (before, after)]
     scored = [set(item_scores(*side, task, metric).items) for side in (before, after)]
     undefined = {
         item
@@ -58,13 +58,14 @@ def missing(before: Answers, after: Answers, task: str, metric: str) -> MissingI
     return MissingItems(reference=reference, candidate=candidate)
 
 
-def opposed(before: Answers, after: Answers, task: str, metric: str, *, held: bool) -> Paired | None:
+def opposed(before: Answers, after: Answers, task: str, metric: str, *, held: bool, kept: Collection[str] | None = None) -> Paired | None:
     """Both sides with every missing item filled in: against the candidate if quality was `held`, else in its favour.
 
     None if no such score exists.
     """
-    lacking = missing(before, after, task, metric)
-    sides = [item_scores(*side, task, metric) for side in (before, after)]
+    lacking = missing(before, after, task, metric, kept)
+    whole = [item_scores(*side, task, metric) for side in (before, after)]
+    sides = whole if kept is None else [only(side, kept) for side in whole]
     score = sides[0].metric
     if score.worst is not None:
         return _of_rows(sides[0], sides[1], lacking, score.worst, held=held)
@@ -72,7 +73,7 @@ def opposed(before: Answers, after: Answers, task: str, metric: str, *, held: bo
         return None
     worst, best = score.scale if score.better == "higher" else score.scale[::-1]
     ends = (best, worst) if held else (worst, best)
-    known = {**_items(*after, task), **_items(*before, task)}
+    known = {**_items(*after, task, kept), **_items(*before, task, kept)}
     gaps = (lacking.reference, lacking.candidate)
     filled = [np.full((len(gap), side.rows.shape[1]), end) for side, gap, end in zip(sides, gaps, ends, strict=True)]
     reference, candidate = (_filled(side, gap, rows, known) for side, gap, rows in zip(sides, gaps, filled, strict=True))
@@ -109,7 +110,7 @@ def _filled(side: ItemScores, gap: tuple[str, ...], filled: Array, known: Mappin
     )
 
 
-def _items(measured: RecordData, configuration: str, task: str) -> Mapping[str, _Item]:
+def _items(measured: RecordData, configuration: str, task: str, kept: Collection[str] | None) -> Mapping[str, _Item]:
     """item -> what is known of it."""
     folded = (
         answers_of(measured, configuration)
@@ -117,4 +118,8 @@ def _items(measured: RecordData, configuration: str, task: str) -> Mapping[str, 
         .group_by("item")
         .agg(pl.col("cluster").first(), pl.col("weight").first(), (pl.col("outcome") == "ok").any().alias("answered"))
     )
-    return {item: _Item(cluster=cluster, weight=weight, answered=answered) for item, cluster, weight, answered in folded.iter_rows()}
+    return {
+        item: _Item(cluster=cluster, weight=weight, answered=answered)
+        for item, cluster, weight, answered in folded.iter_rows()
+        if kept is None or item in kept
+    }

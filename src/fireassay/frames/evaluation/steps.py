@@ -6,6 +6,7 @@ Items are the sample: a row for each item of a curve, at every level the same on
                        answer counts at every level.  Time: the sum over the first k, as if one after another; at once: the longest of them.
     turns              turn k is k steps.  Score: that of the answer after it.  Time: from the first turn's start to the end of the k-th.
     reasoning_tokens   each budget is a configuration.  Score and time of its answers.
+    candidates         the best of k (`frames.evaluation.candidates`), up to the smallest number that an item has.
 
 Tokens are those of all requests up to that step, by the server's usage, else the tokenizer; of samples the mean per answer times k.
 Dollars: tokens at their price, and of what else a launch cost the share of its requests' time.
@@ -18,14 +19,16 @@ Cannot tell: what samples cost if an engine shares the prompt's prefill between 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from fireassay.frames.costs import launch_usd, requests_usd
+from fireassay.frames.evaluation.candidates import amounts, best
 from fireassay.frames.evaluation.item_scores import ItemScores, deciding, metric_of, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.text_metric import Array, TextMetric
@@ -35,6 +38,7 @@ from fireassay.units import NS_PER_S
 
 KEYS: Final = ["launch", "task", "item", "repetition"]
 SUMS: Final = ("tokens_in", "tokens_out", "tokens_reasoning", "tokens_cached", "usd", "tool_s")
+UNSENT: Final = tuple(name for name in SUMS if name != "usd")  # what no request of a file's answers has
 TOOLS: Final = ("tool", "retrieval")
 
 
@@ -58,7 +62,9 @@ class Curve:
     engine: str
     levels: tuple[Level, ...]
     left: int  # items without an answer or a score at some level
-    unreached: tuple[int, ...] = ()  # levels that no item has, since the record ended before
+    unreached: tuple[int, ...] = ()  # levels that no item has, since the record ended before; of candidates that not all items have
+    short: int = 0  # candidates: items with fewer than the largest level
+    rises: bool = False  # no item scores worse at a larger level
     tied: int  # samples: items whose vote of all of them is tied
 
 
@@ -71,6 +77,12 @@ def compares_budgets(measured: RecordData) -> bool:
     """True if the configurations are numbers of steps of one engine, and no sides of a comparison."""
     steps = steps_of(measured)
     return steps is not None and steps.what == "reasoning_tokens"
+
+
+def chooses(measured: RecordData) -> bool:
+    """True if the answers to an item are candidates, of which one is chosen."""
+    steps = steps_of(measured)
+    return steps is not None and steps.what == "candidates"
 
 
 def curves(measured: RecordData) -> tuple[Curve, ...]:
@@ -95,8 +107,9 @@ def _curves(measured: RecordData) -> Iterator[Curve]:
 
 def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, engine: str) -> Curve | None:
     answers = _answers(measured, task, metric, engine)
-    found = {level: dict(_items(answers, steps, level)) for level in sorted(steps.levels)}
-    levels = [level for level, items in found.items() if items]
+    lower = metric.better == "lower"
+    found = {level: dict(_items(answers, steps, level, lower=lower)) for level in sorted(steps.levels)}
+    levels = [level for level, items in found.items() if items and (steps.what != "candidates" or len(items) == len(found[1]))]
     complete = sorted(set.intersection(*(set(found[level]) for level in levels))) if len(levels) > 1 else []
     if not complete:
         return None
@@ -107,7 +120,9 @@ def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, en
         engine=engine,
         levels=tuple(_level(answers, level, [found[level][item] for item in complete], about, metric) for level in levels),
         left=answers["item"].n_unique() - len(complete),
-        unreached=tuple(level for level, items in found.items() if not items),
+        unreached=tuple(level for level in found if level not in levels),
+        rises=steps.what == "candidates",
+        short=len(complete) - len(found[max(found)]) if steps.what == "candidates" else 0,
         tied=tied,
     )
 
@@ -121,6 +136,9 @@ class _Item:
     at_once_s: float
     sums: tuple[float, ...]
     tied: bool = False
+
+
+Fold = Callable[[list[Mapping[str, object]], int], _Item | None]
 
 
 def _level(answers: pl.DataFrame, level: int, items: list[_Item], about: pl.DataFrame, metric: TextMetric) -> Level:
@@ -157,8 +175,13 @@ def _answers(measured: RecordData, task: str, metric: TextMetric, engine: str) -
     budgets = launches.with_columns(pl.col("configuration").replace_strict(of_engine, return_dtype=pl.Int64).alias("steps"))
     rows = measured.table("answers").filter(pl.col("task") == task).select(*KEYS, "request", "answer", "cluster", "weight", "outcome")
     scores = measured.table("scores").filter(pl.col("metric") == metric.name).select(*KEYS, "score")
-    requests = _requests(measured)
-    joined = rows.join(budgets, on="launch").join(scores, on=KEYS, how="left").join(requests, on=["launch", "request"], how="left")
+    joined = rows.join(budgets, on="launch").join(scores, on=KEYS, how="left")
+    if measured.experiment.serving is None:
+        unsent = (pl.lit(0.0 if name == "tool_s" else None, pl.Float64).alias(name) for name in UNSENT)
+        joined = joined.join(amounts(measured), on=KEYS, how="left").with_columns(unsent)
+    else:
+        known = _requests(measured).with_columns(pl.lit(0.0).alias("scorer_s"), pl.lit(0.0).alias("scorer_usd"))
+        joined = joined.join(known, on=["launch", "request"], how="left")
     answered = pl.when(pl.col("outcome") == "ok").then(pl.col("score"))
     return joined.with_columns(answered.alias("score")).sort("item", "block", "launch", "repetition")
 
@@ -194,14 +217,15 @@ def _usd(measured: RecordData) -> pl.DataFrame:
 # ---- one item at one level -------------------------------------------------------------------------------------------
 
 
-def _items(answers: pl.DataFrame, steps: Steps, level: int) -> Iterator[tuple[str, _Item]]:
+def _items(answers: pl.DataFrame, steps: Steps, level: int, *, lower: bool) -> Iterator[tuple[str, _Item]]:
     """The items that have a score at a level."""
     if steps.what == "reasoning_tokens":
         answers = answers.filter(pl.col("steps") == level)
     by_item: dict[str, list[Mapping[str, object]]] = defaultdict(list)
     for row in answers.iter_rows(named=True):
         by_item[row["item"]].append(row)
-    fold = {"samples": _voted, "turns": _after_turn}.get(steps.what, _budgeted)
+    folds: dict[str, Fold] = {"samples": _voted, "turns": _after_turn, "candidates": partial(_chosen, lower=lower)}
+    fold = folds.get(steps.what, _budgeted)
     for item, rows in by_item.items():
         if (found := fold(rows, level)) is not None:
             yield item, found
@@ -228,6 +252,15 @@ def _voted(rows: list[Mapping[str, object]], k: int) -> _Item | None:
         sums=tuple(k * float(np.mean([_number(row[name]) for row in scored])) for name in SUMS),
         tied=len(most) > 1 and most[0] == most[1],
     )
+
+
+def _chosen(rows: list[Mapping[str, object]], k: int, *, lower: bool) -> _Item | None:
+    """The best of k candidates; None where fewer than k have a score."""
+    found = best(rows, k, SUMS, lower=lower)
+    if found is None:
+        return None
+    sums = tuple(found.sums[name] for name in SUMS)
+    return _Item(score=found.score, session_s=found.session_s, at_once_s=found.at_once_s, sums=sums)
 
 
 def _after_turn(rows: list[Mapping[str, object]], k: int) -> _Item | None:

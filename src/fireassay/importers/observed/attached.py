@@ -14,6 +14,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from fireassay.errors import RecordError
 from fireassay.importers.support.base import new_record, record_name
 from fireassay.instruments import stuck
 from fireassay.instruments.injected.own_job import ATTACHED, COMMAND, PLACE, START, script_of
+from fireassay.instruments.recorder.clock_pings import boot_id
 from fireassay.record import files
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder, launch_row, write_launch
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 QUIET_S: Final = 120.0  # a worker on another host without a lock and without rows for so long counts as ended
 MAX_FACTS: Final = 1 << 20
+NUMBERS: Final = {"rank": 1 << 31, "incarnation": 1 << 31, "pid": 1 << 31, "begin_ns": 1 << 63, "begin_utc": 1 << 37}  # below these
 LIMITS: Final = (
     "observed, not an experiment: the job's own starts in their own order",
     "no random order and no repetition in rounds, so that a drift of the machine is not told from the number of workers",
@@ -110,9 +113,10 @@ def _about(path: Path, name: str) -> Mapping[str, Any]:
         about = json.loads(paths.read(path, name, MAX_FACTS))
     except ValueError as error:
         raise RecordError(f"{path / name} is damaged: {error}. Restore it from a copy.") from None
-    if not isinstance(about, dict) or any(not isinstance(about.get(key), kind) for key, kind in kinds.items()):
+    wrong = not isinstance(about, dict) or any(not isinstance(about.get(key), kind) for key, kind in kinds.items())
+    if wrong or any(not 0 <= about[key] < most for key, most in NUMBERS.items()):
         raise RecordError(f"{path / name} is not as a worker wrote it. Restore it from a copy.")
-    return about
+    return dict(about)
 
 
 def _runs(folder: Path, place: Mapping[str, Any]) -> bool:
@@ -125,8 +129,7 @@ def _runs(folder: Path, place: Mapping[str, Any]) -> bool:
             return True
         except OSError:
             pass
-    here = Path("/proc/sys/kernel/random/boot_id")
-    if here.exists() and here.read_text().strip() == place.get("boot_id"):
+    if boot_id() and boot_id() == place.get("boot_id"):
         return False  # locks of one machine are certain
     streams = list(folder.glob(f"*.rank={place['rank']}.inc={place['incarnation']}.pid={place['pid']}.arrows"))
     return not all(map(_has_ended, streams)) and time.time() - max(map(_written, streams), default=0.0) < QUIET_S
@@ -168,9 +171,7 @@ def _fill(record: RecordFolder, starts: Sequence[Start]) -> None:
         seen[start.workers] += 1
         _launch(record, number, start, slot)
     hosts = sorted({str(place["host"]) for start in starts for place in start.places})
-    boots = {place.get("boot_id") for start in starts for place in start.places}
-    mine = Path("/proc/sys/kernel/random/boot_id")
-    if mine.exists() and boots == {mine.read_text().strip()}:  # sealed where it ran
+    if boot_id() and all(place.get("boot_id") == boot_id() for start in starts for place in start.places):  # sealed where it ran
         record.set_environment("before", capture(folder=Path(str(starts[0].first["folder"]))))
     record.note(observed={"by": "attach", "limits": list(LIMITS), "hosts": hosts, "job": starts[0].first.get("job", {})})
     record.finish("complete")
@@ -195,7 +196,7 @@ def _launch(record: RecordFolder, number: int, start: Start, planned: PlannedLau
                 batch = batch.set_column(at, batch.schema.field(at), column)
             writer.append_batch(table, batch)
             if table == "events":
-                last_ns = max(last_ns, *_times(batch, first_host), last_ns)
+                last_ns = max([last_ns, *_times(batch, first_host)])
                 ends.update(_ends(batch))
         writer.flush()
     status, reason = _outcome(start, ends)
@@ -225,7 +226,10 @@ def _times(batch: pa.RecordBatch, host: str) -> list[int]:
 def _ends(batch: pa.RecordBatch) -> Iterator[tuple[tuple[int, int], str]]:
     for row in batch.select(["rank", "incarnation", "kind", "detail"]).to_pylist():
         if row["kind"] == "worker_end":
-            yield (row["rank"], row["incarnation"]), str(json.loads(row["detail"] or "{}").get("error") or "")
+            error = ""
+            with suppress(ValueError, AttributeError):  # of a stranger's rows
+                error = str(json.loads(row["detail"] or "{}").get("error") or "")
+            yield (row["rank"], row["incarnation"]), error
 
 
 def _outcome(start: Start, ends: Mapping[tuple[int, int], str]) -> tuple[str, str]:

@@ -1,6 +1,7 @@
-"""How does what `assay watch` saw become a sealed record, marked as observed?
+"""How does what `assay watch` sees become a record, marked as observed?
 
-The finding is an event, every rank's shares are telemetry. The record holds no steps: nothing was measured inside the job.
+The finding so far is an event, written again and again: a watch that is killed leaves an unsealed record with its last one. At the end every
+rank's shares are telemetry, and the record is sealed. It holds no steps: nothing was measured inside the job.
 """
 
 from __future__ import annotations
@@ -11,45 +12,76 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.clock import Clock
-from fireassay.importers.support.base import new_record, record_name
-from fireassay.instruments.watching.sampler import Samples
+from fireassay.importers.support.base import record_name
+from fireassay.instruments.watching.sampler import Samples, undisturbed
+from fireassay.record import folder
 from fireassay.record.declared import TELEMETRY
-from fireassay.record.folder import launch_row, table_row, write_event, write_launch
+from fireassay.record.folder import RecordFolder, launch_row, table_row, write_event, write_launch
+from fireassay.record.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
+from fireassay.units import NS_PER_S
 
 EVENT: Final = "watched"
-LIMITS: Final = ("seen from outside: no step was measured, only samples of where each rank was",)
+LIMITS: Final = ("observed from outside, not an experiment: no step was measured, only samples of where each rank was",)
 PART: Final = "a part of a running job, watched from outside"  # so that its length counts as no time of a run
 SHARES: Final = ("running", "queued", "waiting")
 
 
-def write_watched(root: Path, document: Mapping[str, Any], samples: Samples, *, clock: Clock) -> Path:
-    """Write the record. Raises RecordError: it cannot be written."""
-    name = record_name(f"watch-{re.sub(r'[^A-Za-z0-9]+', '-', str(document['job']))}", "watch", 0, 1)
-    workers = max(1, int(document["workers"]))
-    experiment = Experiment.model_validate(
+class WatchedRecord:
+    """The record of one watch; its folder is made with the first finding."""
+
+    def __init__(self, root: Path, clock: Clock) -> None:
+        self._root, self._clock = root, clock
+        self._record: RecordFolder | None = None
+
+    def note(self, document: Mapping[str, Any], samples: Samples) -> None:
+        """Keep the finding so far. Raises RecordError: it cannot be written."""
+        with undisturbed():
+            writer = self._begun(document, samples).writer(0)
+            write_event(writer, 0, EVENT, self._clock.now_ns(), document)  # the nodes' own clocks differ
+            writer.flush()
+
+    def finish(self, document: Mapping[str, Any], samples: Samples) -> Path:
+        """Keep the last finding, and seal. Raises RecordError: it cannot be written."""
+        self.note(document, samples)
+        with undisturbed():
+            record = self._begun(document, samples)
+            writer, end_ns = record.writer(0), self._clock.now_ns()
+            for row in _telemetry(document, end_ns):
+                writer.append("telemetry", row)
+            begin_ns = end_ns - round(document["seconds"] * NS_PER_S)
+            outcome = {"status": "aborted", "reason": PART, "begin_ns": begin_ns, "end_ns": end_ns}
+            planned = plan(record.experiment)[0]
+            write_launch(writer, launch_row(planned, launch=0, **outcome, begin_utc=self._clock.utc().isoformat()), record.path)
+            record.finish("complete")
+        return record.path
+
+    def leave(self) -> None:
+        """Leave it as it is, readable, after an error."""
+        with undisturbed():
+            if self._record is not None:
+                self._record.finish("interrupted")
+
+    def _begun(self, document: Mapping[str, Any], samples: Samples) -> RecordFolder:
+        if self._record is None:
+            experiment = _experiment(str(document["job"]), max(1, int(document["workers"])))
+            self._record = folder.create(self._root, experiment, plan_signature(experiment), clock=self._clock)
+            hosts = sorted({worker.host for worker in samples.workers})
+            self._record.note(observed={"by": "watch", "limits": list(LIMITS), "hosts": hosts, "job": {"name": document["job"]}})
+        return self._record
+
+
+def _experiment(job: str, workers: int) -> Experiment:
+    return Experiment.model_validate(
         {
-            "name": name,
-            "workload": {"runner": "training", "script": "watched"},
+            "name": record_name(f"watch-{re.sub(r'[^A-Za-z0-9]+', '-', job)}", "watch", 0, 1),
+            "workload": {"runner": "watch", "script": job},
             "factor": {"levels": [workers]},
             "launches": {"per_configuration": 1},
             "gates": {"efficiency": "none"},
         }
     )
-    times = [reading.ns for reading in samples.readings] or [clock.now_ns()]
-    with new_record(root, experiment, clock) as record:
-        writer = record.writer(0)
-        write_event(writer, 0, EVENT, max(times), document)
-        for row in _telemetry(document, max(times)):
-            writer.append("telemetry", row)
-        outcome = {"status": "aborted", "reason": PART, "begin_ns": min(times), "end_ns": max(times), "begin_utc": clock.utc().isoformat()}
-        write_launch(writer, launch_row(plan(experiment)[0], launch=0, **outcome), record.path)
-        hosts = sorted({worker.host for worker in samples.workers})
-        words = f"observed from outside for {document['seconds']:.0f} s: {document['sentence']}"
-        record.note(observed={"by": "watch", "limits": [words, *LIMITS], "hosts": hosts, "job": {"name": document["job"]}})
-        record.finish("complete")
-    return record.path
 
 
 def _telemetry(document: Mapping[str, Any], ns: int) -> Iterator[tuple[Any, ...]]:

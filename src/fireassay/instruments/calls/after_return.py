@@ -1,12 +1,12 @@
 """Does work go on after a function has returned?  By the processor time of other threads and of child processes.
 
-    others = CLOCK_PROCESS_CPUTIME - CLOCK_THREAD_CPUTIME of the caller + reaped children + living descendants
+    others = other threads by their own clocks + threads that have ended + reaped children + living descendants
 
-Threads and children that were busy before the first call are subtracted by their own clocks: they belong to no call.  A pool that
-spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so a Python thread that
-works after three of at most six calls is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
-and eights are compared, six of each, and the smallest of the eights must be twice the largest of the ones. On a busy machine how long a pool
-spins is a matter of chance; six of equal kind stand above six others once in 924 times, and twice as high more rarely.
+Threads and children that were busy before the first call do not count: they belong to no call.  A pool that spins for a moment after it has
+finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so a Python thread that works after three of at most six calls is
+enough; of everything else the amount must grow with the number of calls, which spinning does not: the smallest after each of six times
+eight calls must be twice the largest after one. On a busy machine how long a pool spins is a matter of chance, and of what else runs at
+that moment, so ones and eights take turns: six of equal kind are above twelve others once in 18,564 times, and twice as high more rarely.
 What waits for a processor is not quiet: a machine that is busy with other work may give it none for a while.
 Cannot tell: work on other machines or in the kernel, in a daemon that left the process, or that waits without using a processor; work
 that many calls do together once.  Linux only: the clocks of single threads are read by their ids (clock_gettime(2), and the kernel's
@@ -31,6 +31,7 @@ QUIET_SLICES = 4
 QUIET_SHARE = 0.1  # of a slice
 LIMIT_S = 2.0  # longest wait for quiet
 BASELINE_S = 0.03
+LOOKS = 3  # of which the one counts whose clocks were read closest together
 BUSY_NS = 500_000  # of processor time in the baseline: busy before the first call
 LEAST_NS = 1_000_000  # of processor time after the return that is examined
 LEAST_SHARE = 0.1  # of the time of the calls, likewise
@@ -58,12 +59,30 @@ class Conclusion:
     returned_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class Look:
+    """The clocks of this process and its children at one moment, in nanoseconds.
+
+    No two clocks are read at the same time, and this thread may lose the processor in between. So the process's is read before and after
+    the threads': what threads used that have ended lies between the two differences.
+    """
+
+    threads: dict[int, int]  # living ones, the caller's included
+    ended_least: int
+    ended_most: int
+    children: int
+
+    def exact(self) -> int:
+        """How far the two differences are apart."""
+        return self.ended_most - self.ended_least
+
+
 class Others:
     """Processor time of everything in this process but the calling thread, and of its children."""
 
     def __init__(self) -> None:
-        self._threads: dict[int, int] = {}  # and their latest clocks
-        self._children: frozenset[int] = frozenset()
+        self._busy: frozenset[int] = frozenset()  # threads
+        self._children: frozenset[int] = frozenset()  # busy ones
         self._exclude_the_busy()
 
     def _exclude_the_busy(self) -> None:
@@ -71,49 +90,49 @@ class Others:
         threads = {thread: _thread_ns(thread) for thread in _numbers("/proc/self/task") if thread != me}
         children = {child: _process_ns(child) for child in _descendants(os.getpid())}
         time.sleep(BASELINE_S)
-        after = {thread: _thread_ns(thread) or 0 for thread in threads}
-        self._threads = {thread: after[thread] for thread, before in threads.items() if after[thread] - (before or 0) > BUSY_NS}
+        self._busy = frozenset(thread for thread, before in threads.items() if (_thread_ns(thread) or 0) - (before or 0) > BUSY_NS)
         self._children = frozenset(child for child, before in children.items() if (_process_ns(child) or 0) - (before or 0) > BUSY_NS)
 
-    def ns(self) -> int:
-        """Nanoseconds so far."""
+    def look(self) -> Look:
+        """Read all clocks."""
+        before = time.process_time_ns()
+        threads = {thread: ns for thread in _numbers("/proc/self/task") if (ns := _thread_ns(thread)) is not None}
+        after = time.process_time_ns()
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         living = sum(_process_ns(child) or 0 for child in _descendants(os.getpid()) if child not in self._children)
-        return self._own_ns() + living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
-
-    def _own_ns(self) -> int:
-        """Of this process. A thread that was busy and has ended (OpenBLAS ends its threads before a fork) counts by its latest clock."""
-        self._threads = {thread: _thread_ns(thread) or latest for thread, latest in self._threads.items()}
-        return time.process_time_ns() - time.thread_time_ns() - sum(self._threads.values())
+        children = living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
+        every = sum(threads.values())
+        return Look(threads, before - every, after - every, children)
 
     def follow(self, limit_s: float = LIMIT_S) -> Followed:
         """Wait until nothing works any more; the processor time until then.
 
-        A thread that has ended before its clock was read counts as Python: the threads of a native pool live on.
+        A thread that ended before its clock was read counts as Python: the threads of a native pool live on.
         """
-        begin, own, python = self.ns(), self._own_ns(), self._python_threads()
-        before, first = begin, self._clocks()
-        latest = dict(first)
+        first = min((self.look() for _ in range(LOOKS)), key=Look.exact)
+        latest, python, used = dict(first.threads), self._python_threads(), (0, 0)
         deadline, still = time.monotonic() + limit_s, 0
         while still < QUIET_SLICES and time.monotonic() < deadline:
             time.sleep(SLICE_S)
-            now = self.ns()
+            now = self.look()
             python |= self._python_threads()
-            latest |= self._clocks()
-            still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 and not self._waits() else 0
-            before = now
-        of_others = sum(ns - first.get(thread, 0) for thread, ns in latest.items() if thread not in python)
-        return Followed(max(0, before - begin), max(0, self._own_ns() - own - of_others), still >= QUIET_SLICES)
+            latest |= now.threads
+            before, used = used, self._used(first, latest, now, python)
+            still = still + 1 if used[0] - before[0] < QUIET_SHARE * SLICE_S * 1e9 and not self._waits() else 0
+        return Followed(*used, still >= QUIET_SLICES)
 
-    def _clocks(self) -> dict[int, int]:
-        """The other threads that were not busy before, and their clocks."""
-        others = set(_numbers("/proc/self/task")) - {threading.get_native_id(), *self._threads}
-        return {thread: ns for thread in others if (ns := _thread_ns(thread)) is not None}
+    def _used(self, first: Look, latest: dict[int, int], now: Look, python: set[int]) -> tuple[int, int]:
+        """Nanoseconds since the first look; and of them in Python threads, no more than is certain."""
+        mine = {threading.get_native_id(), *self._busy}
+        threads = {thread: max(0, ns - first.threads.get(thread, 0)) for thread, ns in latest.items() if thread not in mine}
+        unseen = max(0, now.ended_least - first.ended_most - sum(ns for thread, ns in latest.items() if thread not in now.threads))
+        in_python = unseen + sum(ns for thread, ns in threads.items() if thread in python)
+        return unseen + sum(threads.values()) + max(0, now.children - first.children), in_python
 
     def _waits(self) -> bool:
         """True if a thread or child that was not busy before waits for a processor, or has one."""
-        own = {thread: f"/proc/self/task/{thread}" for thread in _numbers("/proc/self/task")}
-        others = [own[thread] for thread in own.keys() - {threading.get_native_id(), *self._threads}]
+        threads = set(_numbers("/proc/self/task")) - {threading.get_native_id(), *self._busy}
+        others = [f"/proc/self/task/{thread}" for thread in threads]
         tasks = [
             f"/proc/{child}/task/{thread}"
             for child in _descendants(os.getpid()) - self._children
@@ -124,7 +143,7 @@ class Others:
     def _python_threads(self) -> set[int]:
         """Other threads that run Python, without those that were busy before."""
         every = {thread.native_id for thread in threading.enumerate() if thread.native_id is not None}
-        return every - {threading.get_native_id(), *self._threads}
+        return every - {threading.get_native_id(), *self._busy}
 
 
 def observer() -> Others | None:
@@ -164,7 +183,7 @@ def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conc
         up_to(PAIRS)  # on a busy machine the work may end before the caller comes back
     if _with_python(ones, returned_s) >= TURNS:
         return Conclusion("follows", median(one.ns for one in ones) / 1e9, returned_s)
-    return _of_several(others, call, 8 if call_s <= FAST_S else 4, max(one.ns for one in ones), returned_s)
+    return _of_several(others, call, 8 if call_s <= FAST_S else 4, ones, returned_s)
 
 
 def _with_python(ones: Sequence[Followed], returned_s: float) -> int:
@@ -172,14 +191,15 @@ def _with_python(ones: Sequence[Followed], returned_s: float) -> int:
     return sum(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones)
 
 
-def _of_several(others: Others, call: Callable[[int], float], many: int, most_of_one: int, returned_s: float) -> Conclusion:
+def _of_several(others: Others, call: Callable[[int], float], many: int, ones: list[Followed], returned_s: float) -> Conclusion:
     """Does more follow several calls than one?"""
     several = []
     for _ in range(PAIRS):
         call(many)
-        followed = others.follow(LIMIT_S + 2.0 * many * most_of_one / 1e9)
-        several.append(followed.ns)
-        if followed.ns <= max(LEAST_NS, GROWTH * most_of_one):
+        several.append(others.follow(LIMIT_S + 2.0 * many * max(one.ns for one in ones) / 1e9).ns)
+        call(1)
+        ones.append(others.follow())
+        if min(several) <= max(LEAST_NS, GROWTH * max(one.ns for one in ones)):
             return Conclusion("quiet", returned_s=returned_s)
     return Conclusion("follows", median(several) / many / 1e9, returned_s)
 

@@ -26,6 +26,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay.instruments.recorder.clock_pings import boot_id
+from fireassay.record.secrets.redact import redact_arguments, secret_values
+
 FOLDER: Final = "FIREASSAY_RECORD"
 LAUNCH: Final = "FIREASSAY_LAUNCH_DIR"
 ATTACHED: Final = "attached"  # below the record's folder, until it is sealed
@@ -56,7 +59,13 @@ def arm_quietly() -> None:
     try:
         arm()
     except Exception as error:
-        print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        print(f"assay: this worker's steps are not measured: {_why(error)}", file=sys.stderr, flush=True)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}. Set {FOLDER} to a folder in which all workers can write."
+    return f"{type(error).__name__}: {error}"
 
 
 def begin(environ: MutableMapping[str, str], words: Sequence[str]) -> Path:
@@ -67,7 +76,7 @@ def begin(environ: MutableMapping[str, str], words: Sequence[str]) -> Path:
         ValueError: the variables of torchrun are no numbers.
     """
     rank, workers, incarnation = (int(environ.get(name) or default) for name, default in _NUMBERS)
-    command = {"words": without_rank(words[1:]), "folder": os.getcwd()}
+    command = {"words": redact_arguments(without_rank(words[1:]), secret_values(environ)), "folder": os.getcwd()}
     host = environ.get("FIREASSAY_HOST") or environ.get("SLURMD_NODENAME") or socket.gethostname()
     about = {
         **command,
@@ -76,7 +85,7 @@ def begin(environ: MutableMapping[str, str], words: Sequence[str]) -> Path:
         "incarnation": incarnation,
         "host": host,
         "pid": os.getpid(),
-        "boot_id": _read("/proc/sys/kernel/random/boot_id"),
+        "boot_id": boot_id(),
         "begin_ns": time.monotonic_ns(),
         "begin_utc": time.time(),
         "python": sys.version.split()[0],
@@ -84,7 +93,11 @@ def begin(environ: MutableMapping[str, str], words: Sequence[str]) -> Path:
     }
     folder = _place(_record(environ, command) / ATTACHED, about)
     if rank == 0 and not incarnation:
-        print(f"assay: recording this job; judge it after its end: assay report {folder.parents[1]}", file=sys.stderr, flush=True)
+        from shlex import quote  # in one worker of the job only
+
+        print(
+            f"assay: recording this job; judge it after its end: assay report {quote(str(folder.parents[1]))}", file=sys.stderr, flush=True
+        )
     environ[LAUNCH] = str(folder)
     environ.setdefault("FIREASSAY_HOST", host)
     environ.setdefault("FIREASSAY_LAUNCH", "0")  # numbered when the record is sealed
@@ -184,10 +197,3 @@ def _locked(file: Path) -> int:
     with suppress(OSError):  # this file system has no locks: the end of the streams must suffice
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return descriptor
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""

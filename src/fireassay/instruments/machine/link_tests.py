@@ -15,14 +15,12 @@ Cannot tell: what more than one connection, or one process, would carry.
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
 import os
 import signal
 import socket
 import statistics
-import struct
 import sys
 import threading
 import time
@@ -36,7 +34,6 @@ LIMIT_S: Final = 100  # importing torch from a shared folder takes a while
 CHUNK: Final = 1 << 20
 BLOCK: Final = 4 << 20  # of a shift, and of what torch sends
 PINGS: Final = (20, 2_000)
-_SIOCGIFADDR: Final = 0x8915  # linux/sockios.h
 Orders = dict[str, Any]
 
 
@@ -240,15 +237,11 @@ class OtherByTcp:
 
 
 def interface_of(address: str) -> str:
-    """The interface with that address; "" if none is found (Linux, IPv4)."""
+    """The interface with that address; "" if none is found."""
+    import psutil
+
     wanted = socket.gethostbyname(address)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        for _, name in socket.if_nameindex():
-            with suppress(OSError):
-                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-                if socket.inet_ntoa(answer[20:24]) == wanted:
-                    return name
-    return ""
+    return next((name for name, found in psutil.net_if_addrs().items() if any(one.address == wanted for one in found)), "")
 
 
 class ByTorch:
@@ -311,7 +304,7 @@ class ByTorch:
         return self._timed(there_and_back)
 
     def _ring(self) -> float:
-        block = self.torch.ones(4 * BLOCK // 4, device=self.device)
+        block = self.torch.ones(BLOCK, device=self.device)  # of four bytes each
         return 2.0 * (self.world - 1) / self.world * 4 * BLOCK / self._timed(lambda: self.dist.all_reduce(block))
 
     def _training(self) -> float:
@@ -347,9 +340,8 @@ def results_of(tests: list[str], run: Callable[[str], Any]) -> dict[str, Any]:
 
 def by_torch(rank: int, world: int, address: str, orders: Orders, backend: str, tests: list[str]) -> dict[str, Any]:
     """The results of tests that need torch. The first node's line with the port is printed here."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", interface_of(address) or "")
-    if not os.environ["GLOO_SOCKET_IFNAME"]:
-        del os.environ["GLOO_SOCKET_IFNAME"]
+    if interface := interface_of(address):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     from datetime import timedelta
 
     import torch.distributed as dist

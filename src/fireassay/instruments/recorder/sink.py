@@ -67,11 +67,12 @@ class LaunchSink:
     """Writes the launch's folder with `record/writer.py` and `record/live/progress.py`."""
 
     def __init__(self, folder: Path, identity: Identity, *, flush_s: float) -> None:
-        from fireassay.record.live.progress import ProgressWriter
+        from fireassay.record.live.progress import ProgressWriter, node_of
         from fireassay.record.writer import StreamWriter
 
         rank, incarnation, pid = identity.rank, identity.incarnation, os.getpid()
-        progress = ProgressWriter(folder / "progress" / f"rank={rank}.bin", pid=pid, incarnation=incarnation)
+        node = node_of(os.environ.get("FIREASSAY_MARK", ""))
+        progress = ProgressWriter(folder / "progress" / f"rank={rank}.bin", pid=pid, incarnation=incarnation, node=node)
         before = set(threading.enumerate())
         name = f"rank={rank}.inc={incarnation}.pid={pid}"
         self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)

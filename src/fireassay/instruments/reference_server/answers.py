@@ -49,6 +49,7 @@ class Request:
     usage: bool  # whether the stream should include its usage
     model: str  # "": unspecified
     pieces: tuple[bytes, ...] = ()  # of an answer that is no text
+    waits: int = 0  # gaps (`next_s`) before the first of them, besides `first_s`
     sum: Sum | None = None  # in the prompt
 
 

@@ -371,7 +371,7 @@ class Server(Streams):
             self._begin, self._began = now, True
         try:
             made = head.path in PATHS
-            request = parse_media(head.path, body) if made else parse_request(body, chat=ANSWERS[head.path])
+            request = parse_media(head.path, body, self.settings) if made else parse_request(body, chat=ANSWERS[head.path])
             extra = (parse(head.fault),) if head.fault else ()
         except ValueError as error:
             self._say(connection, problem(400, str(error)))

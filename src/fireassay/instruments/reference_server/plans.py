@@ -85,7 +85,7 @@ class Planner:
     def _as_made(self, request: Request) -> Plan:
         """The plan for an answer that is no text: its first piece is due like a first token."""
         first, gap = self._first(), round(self.settings.next_s * SECOND)
-        offsets = tuple(first + index * gap for index in range(len(request.pieces)))
+        offsets = tuple(first + (request.waits + index) * gap for index in range(len(request.pieces)))
         plan = Plan(pieces=list(request.pieces), offsets=offsets, texts=len(offsets), tokens_in=request.tokens_in)
         return self._flushed(plan) if self.settings.flush_all else plan
 

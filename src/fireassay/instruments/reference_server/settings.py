@@ -46,6 +46,7 @@ class Settings:
     comments: bool = _setting(False, "begin every send with a comment, like a proxy that keeps connections alive")
     numbered: bool = _setting(False, "begin every answer with the request's number in the truth: r0, r1 ...")
     solves: str = _setting("", "sums in prompts (A + B) are answered right in this share, by steps taken: 0.6,0.75,0.8")
+    image_kib: int = _setting(0, "size of every image's file, KiB; 0: as small as it is")
     salt: str = _setting("", "two servers with different salts answer the same prompt differently")
     slots: int = _setting(0, "requests served at a time, others wait; 0: no limit")
     queue: int = _setting(-1, "requests that may wait, more get a 503; -1: no limit")
@@ -64,6 +65,8 @@ class Settings:
             if not 0.0 <= getattr(self, name) <= 1e6:
                 raise ValueError(f"{name} = {getattr(self, name)}; it must be from 0 to 1e6 seconds")
 
+        if not 0 <= self.image_kib <= 65536:
+            raise ValueError(f"image_kib = {self.image_kib}; it must be from 0 to 65536")
         shares_of(self.solves)
 
     def model_name(self, requested: str = "") -> str:

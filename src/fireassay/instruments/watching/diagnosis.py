@@ -16,10 +16,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
-from typing import Final
+from typing import Final, TypeVar
 
 from fireassay.instruments.watching.processes import Reading
 from fireassay.instruments.watching.sampler import Look, Samples
@@ -67,22 +67,23 @@ class Diagnosis:
 
 def diagnose(samples: Samples) -> Diagnosis:
     """The most serious finding."""
-    by_rank = _grouped(samples)
-    seconds = _seconds(samples.readings)
+    readings, seen = _by_rank(samples.readings), _by_rank(samples.looks)
+    seconds = max((of_rank[-1].ns - of_rank[0].ns for of_rank in readings.values()), default=0) / 1e9  # nodes differ in their clocks
+    by_rank = {rank: of_rank for rank, of_rank in sorted(readings.items()) if len(of_rank) > WINDOWS}
     if seconds < FEW_S or not by_rank:
         return Diagnosis(kind="unknown", seconds=seconds, ranks=())
-    looks = {rank: [(look, place_of(look.frames, look.active)) for look in samples.looks if look.rank == rank] for rank in by_rank}
+    looks = {rank: [(look, place_of(look.frames, look.active)) for look in seen.get(rank, ())] for rank in by_rank}
     waits = {rank: _waiting(by_rank[rank], looks[rank]) for rank in by_rank}
-    ranks = tuple(_state(rank, by_rank[rank], looks[rank], waits[rank]) for rank in sorted(by_rank))
-    base = {"seconds": seconds, "ranks": ranks}
+    ranks = tuple(_state(rank, by_rank[rank], looks[rank], waits[rank]) for rank in by_rank)
     if _starting(ranks):
-        return Diagnosis(kind="starting", **base)  # type: ignore[arg-type]
+        return Diagnosis(kind="starting", seconds=seconds, ranks=ranks)
     if _hangs(by_rank, looks, seconds):
-        return Diagnosis(kind="hang", **base)  # type: ignore[arg-type]
-    return _slow(waits, looks, ranks, seconds) or _stall(ranks, looks, seconds) or Diagnosis(kind="none", **base)  # type: ignore[arg-type]
+        return Diagnosis(kind="hang", seconds=seconds, ranks=ranks)
+    return _slow(waits, looks, ranks, seconds) or _stall(ranks, looks, seconds) or Diagnosis(kind="none", seconds=seconds, ranks=ranks)
 
 
 Looks = Sequence[tuple[Look, Place]]
+Seen = TypeVar("Seen", Reading, Look)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,16 +96,11 @@ class _Waiting:
         return sum(self.windows) / len(self.windows)
 
 
-def _grouped(samples: Samples) -> dict[int, list[Reading]]:
-    by_rank: dict[int, list[Reading]] = {}
-    for reading in samples.readings:
-        by_rank.setdefault(reading.rank, []).append(reading)
-    return {rank: readings for rank, readings in by_rank.items() if len(readings) > WINDOWS}
-
-
-def _seconds(readings: Sequence[Reading]) -> float:
-    times = [reading.ns for reading in readings]
-    return (max(times) - min(times)) / 1e9 if times else 0.0
+def _by_rank(items: Iterable[Seen]) -> dict[int, list[Seen]]:
+    found: dict[int, list[Seen]] = {}
+    for item in items:
+        found.setdefault(item.rank, []).append(item)
+    return found
 
 
 def _waiting(readings: Sequence[Reading], looks: Looks) -> _Waiting:

@@ -12,12 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
+from fireassay import isolated
 from fireassay.errors import EnvironmentLacks
 from fireassay.instruments.watching.processes import Reading, Worker, ends_with, workers_below
 from fireassay.instruments.watching.sampler import NICE, Look, Sampler, Samples
@@ -31,73 +33,58 @@ WHY: Final = 300
 def pids_here(job: str) -> list[int]:
     """The job's processes on this node. Raises EnvironmentLacks: Slurm does not answer."""
     node = os.environ.get("SLURMD_NODENAME")  # of several nodes on one machine
-    try:
-        done = subprocess.run(
-            ["scontrol", "listpids", job, *([node] if node else [])], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentLacks(f"scontrol cannot be run ({error}). Watch a Slurm job where its commands are installed.") from None
-    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    rows = [line.split() for line in _answer("scontrol", "listpids", job, *([node] if node else [])).stdout.splitlines()[1:]]
     return [int(row[0]) for row in rows if row and row[0].isdecimal() and int(row[0]) != os.getpid()]
+
+
+def _answer(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentLacks(f"{words[0]} cannot be run ({error}). Watch a Slurm job where its commands are installed.") from None
 
 
 def watched_nodes(job: str, seconds: float, stacks: bool, tick: Callable[[Samples], None]) -> Samples:
     """Samples of all nodes of a Slurm job. Raises EnvironmentLacks: srun fails, or no worker is found."""
-    words = [
-        *SRUN,
-        f"--jobid={job}",
-        f"--nodes={_nodes(job)}",
-        sys.executable,
-        "-m",
-        __spec__.name if __spec__ else __name__,
-        job,
-        str(seconds),
-        str(int(stacks)),
-    ]
+    sampler = isolated.python("-m", __name__, job, str(seconds), str(int(stacks)))
+    words = [*SRUN, f"--jobid={job}", f"--nodes={_nodes(job)}", *sampler]
     ends = ends_with(os.getpid(), signal.SIGTERM)  # srun passes it on: else the samplers would go on
-    variables = {**os.environ, **_here()}
-    try:
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, preexec_fn=ends)
-    except OSError as error:
-        raise EnvironmentLacks(f"srun cannot be run ({error.strerror}). Watch a Slurm job where its commands are installed.") from None
+    variables = isolated.environment({**os.environ, "FIREASSAY_ATTACH": "0"})  # a sampler is no worker
     samples = Samples(workers=())
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        for line in process.stdout:
-            with suppress(ValueError, KeyError, TypeError):  # a line of somebody else's
-                _add(samples, json.loads(line))
-                tick(samples)
-    except KeyboardInterrupt:
-        if not samples.readings:
-            raise
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        trouble = process.stderr.read()
-        process.wait()
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:  # a pipe would fill: it is read at the end
+        try:
+            process = subprocess.Popen(
+                words, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace", env=variables, preexec_fn=ends
+            )
+        except OSError as error:
+            raise EnvironmentLacks(f"srun cannot be run ({error.strerror}). Watch a Slurm job where its commands are installed.") from None
+        assert process.stdout is not None
+        with process:
+            try:
+                for line in process.stdout:
+                    with suppress(ValueError, KeyError, TypeError):  # a line of somebody else's
+                        _add(samples, json.loads(line))
+                        tick(samples)
+            except KeyboardInterrupt:
+                if not samples.readings:
+                    raise
+            finally:
+                process.terminate()
+        errors.seek(0)
+        trouble = errors.read()
     if not samples.readings:
-        why = " ".join(trouble.split())[-WHY:] or "no process of the job has RANK in its environment, as torchrun sets it"
+        why = " ".join(trouble.split())[-WHY:] or "no process of the job has a rank: RANK of torchrun, or that of srun or mpirun"
         raise EnvironmentLacks(f"nothing of the Slurm job {job} can be watched: {why}")
     return samples
 
 
 def _nodes(job: str) -> int:
     """How many nodes a running job has: outside of its allocation srun takes one. Raises EnvironmentLacks: there is no such job."""
-    try:
-        done = subprocess.run(["squeue", "-h", "-j", job, "-t", "R", "-o", "%D"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentLacks(f"squeue cannot be run ({error}). Watch a Slurm job where its commands are installed.") from None
+    done = _answer("squeue", "-h", "-j", job, "-t", "R", "-o", "%D")
     if not done.stdout.strip().isdecimal():
-        raise EnvironmentLacks(
-            f"Slurm has no running job {job}: {' '.join(done.stderr.split())[-WHY:] or 'squeue shows none'}. See: squeue"
-        )
+        why = " ".join(done.stderr.split())[-WHY:] or "squeue shows none"
+        raise EnvironmentLacks(f"Slurm has no running job {job}: {why}. See: squeue")
     return int(done.stdout)
-
-
-def _here() -> Mapping[str, str]:
-    """The sampler's own variables: it is no worker."""
-    return {"FIREASSAY_ATTACH": "0"}
 
 
 def _add(samples: Samples, told: dict[str, Any]) -> None:

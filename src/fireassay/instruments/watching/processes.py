@@ -1,6 +1,7 @@
 """Which processes are the workers of a running job, and what do the kernel's counters say of their main threads?
 
-A worker has RANK in its environment, as torchrun sets it, and is no child of another worker (a loader's helper inherits the variables). A
+A worker has RANK in its environment, as torchrun sets it, and is no child of another worker (a loader's helper inherits the variables). Where
+nobody has it, a worker is a Python with the rank of srun or mpirun, as scripts read it that need no torchrun: their shells have it too. A
 process without ranks below it is watched itself, as rank 0 of 1.
 Source: proc(5); Documentation/scheduler/sched-stats.rst (schedstat: time on a processor, time waiting for one).
 """
@@ -18,6 +19,9 @@ from typing import Final
 
 PROC: Final = Path("/proc")
 _SET_PDEATHSIG: Final = 1  # linux/prctl.h
+# Rank and number of workers: of torchrun; and of engines, whose shells and wrappers have them too.
+_TORCHRUN: Final = ("RANK", "WORLD_SIZE")
+_ENGINES: Final = (("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
 # Numbers of nanosleep and clock_nanosleep.
 _SLEEPS: Final = {"x86_64": {35, 230}, "aarch64": {101, 115}}
 
@@ -51,6 +55,16 @@ class Reading:
 def workers_below(pids: Sequence[int], host: str) -> tuple[Worker, ...]:
     """The workers among these processes and all their descendants, by rank."""
     children = _children()
+    found = _ranked(pids, children, _TORCHRUN, host)
+    for names in _ENGINES:
+        found = found or _ranked(pids, children, names, host)
+    if not found and len(pids) == 1 and (PROC / str(pids[0])).exists():
+        found[pids[0]] = Worker(pid=pids[0], rank=0, workers=1, host=host)
+    return tuple(sorted(found.values(), key=lambda worker: worker.rank))
+
+
+def _ranked(pids: Sequence[int], children: dict[int, list[int]], names: tuple[str, str], host: str) -> dict[int, Worker]:
+    """The topmost processes that have such a rank."""
     parents = {child: parent for parent, below in children.items() for child in below}
     waiting, found, seen = list(pids), {}, set[int]()
     while waiting:
@@ -59,13 +73,25 @@ def workers_below(pids: Sequence[int], host: str) -> tuple[Worker, ...]:
             continue
         seen.add(pid)
         variables = environment(pid)
-        if "RANK" not in variables:
+        if not _works(pid, variables, names):
             waiting += children.get(pid, [])
-        elif "RANK" not in environment(parents.get(pid, 0)):  # else it is a helper, which inherits the variables
-            found[pid] = _worker(pid, variables, host)
-    if not found and len(pids) == 1 and (PROC / str(pids[0])).exists():
-        found[pids[0]] = Worker(pid=pids[0], rank=0, workers=1, host=host)
-    return tuple(sorted(found.values(), key=lambda worker: worker.rank))
+        elif not _works(parent := parents.get(pid, 0), environment(parent), names):  # else it is a helper, which inherits the variables
+            found[pid] = _worker(pid, variables, names, host)
+    return found
+
+
+def _works(pid: int, variables: dict[str, str], names: tuple[str, str]) -> bool:
+    """Whether it is a worker or a worker's child by these names. A batch script has Slurm's rank of its node's first task, but no step."""
+    if names == _TORCHRUN:
+        return names[0] in variables
+    step = names[0] != "SLURM_PROCID" or variables.get("SLURM_STEP_ID", "").isdecimal()
+    return variables.get(names[0], "").isdecimal() and step and variables.get("FIREASSAY_ATTACH") != "0" and _is_python(pid)
+
+
+def _is_python(pid: int) -> bool:
+    with suppress(OSError):
+        return (PROC / str(pid) / "exe").readlink().name.startswith(("python", "pypy"))
+    return False
 
 
 def environment(pid: int) -> dict[str, str]:
@@ -78,13 +104,13 @@ def environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs if name}
 
 
-def _worker(pid: int, variables: dict[str, str], host: str) -> Worker:
+def _worker(pid: int, variables: dict[str, str], names: tuple[str, str], host: str) -> Worker:
     def number(name: str, default: int) -> int:
         text = variables.get(name, "")
         return int(text) if text.isdecimal() else default
 
     return Worker(
-        pid=pid, rank=number("RANK", 0), workers=number("WORLD_SIZE", 1), host=host, launch=variables.get("FIREASSAY_LAUNCH_DIR", "")
+        pid=pid, rank=number(names[0], 0), workers=number(names[1], 1), host=host, launch=variables.get("FIREASSAY_LAUNCH_DIR", "")
     )
 
 

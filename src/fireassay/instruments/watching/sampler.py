@@ -16,7 +16,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -25,11 +26,13 @@ from fireassay.instruments.watching.processes import Reading, Worker, ends_with,
 from fireassay.instruments.watching.stacks import Frame
 
 EVERY_S: Final = 0.2
+MOST_READINGS: Final = 36_000  # of a worker: of a watch beyond two hours they are further apart
 LOOK_S: Final = 1.0  # at least between two looks at all stacks
-BUDGET: Final = 0.004  # share of the processors that dumps may use
+BUDGET: Final = 0.0025  # share of the processors that dumps may use
 DUMP_S: Final = 5.0
 MOST_FRAMES: Final = 200
 NICE: Final = 10
+STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +76,7 @@ class Sampler:
                 self.sample()
                 self.samples.cpu_s = _cpu_s() - used
                 tick(self.samples)
-                time.sleep(EVERY_S)
+                time.sleep(max(EVERY_S, seconds / MOST_READINGS))
         except KeyboardInterrupt:
             if not self.samples.readings:
                 raise
@@ -122,6 +125,23 @@ def _frames(thread: dict[str, Any]) -> tuple[Frame, ...]:
     return tuple(
         Frame(name=str(one.get("name")), file=str(one.get("filename")), line=int(one.get("line") or 0)) for one in frames[:MOST_FRAMES]
     )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No stop in the middle of a message, which would cost all that follow it: it takes effect afterwards."""
+    came: list[int] = []
+    former = {}
+    with suppress(ValueError):  # not in the main thread, which gets the signals
+        for stop in filter(signal.getsignal, STOPS):
+            former[stop] = signal.signal(stop, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for stop, handler in former.items():
+            signal.signal(stop, handler)
+    for number in came[:1]:
+        signal.raise_signal(number)
 
 
 def find_py_spy() -> str | None:

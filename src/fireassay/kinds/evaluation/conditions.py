@@ -72,6 +72,12 @@ def _stop_sent(measured: RecordData, _: Results) -> Mapping[str, str] | None:
     return {name: json.dumps(stops, ensure_ascii=False) for name, stops in sent.items()} if isinstance(sent, Mapping) else None
 
 
+def _replies(measured: RecordData, _: Results) -> str | None:
+    """The digest of what the judge replied."""
+    noted = measured.before.get("judge")
+    return str(noted.get("replies")) if isinstance(noted, Mapping) and noted.get("replies") else None
+
+
 def _plain(value: object) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else json.dumps(value, sort_keys=True)
 
@@ -119,6 +125,13 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "an engine that stops there saves tokens and time; answers are cut there in any case, so no score moves",
         _stop_sent,
         STORED,
+        about=("evaluation",),
+    ),
+    context(
+        "evaluation.judge.replies",
+        "a judge may say something else of the same answers on another day; who judges, and by what, is in the signature of its score",
+        _replies,
+        f"{BEFORE} judge, SHA-256",
         about=("evaluation",),
     ),
     _identity(

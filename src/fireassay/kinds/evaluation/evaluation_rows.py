@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,6 @@ from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import (
     Confidences,
-    ItemScores,
     answers_of,
     choices_were_rated,
     confidences,
@@ -27,19 +25,27 @@ from fireassay.frames.evaluation.item_scores import (
     item_scores,
     metrics_of,
     paired,
+    pooled_over,
     requested,
     tasks,
+    undeclared,
 )
+from fireassay.frames.evaluation.rated import by_judge, were_rated
 from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.graded import unused_words
 from fireassay.kinds.evaluation.audits.reading import extractor_of
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.choice import choice_rows
 from fireassay.kinds.evaluation.gates import more_items, status_of, words
+from fireassay.kinds.evaluation.groups import change_of, group_rows, score_row
 from fireassay.kinds.evaluation.held import Held, chance_of, held
-from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.image_tables import candidate_images, worst_images
+from fireassay.kinds.evaluation.judges import judge_words
+from fireassay.kinds.evaluation.people import people_words
 from fireassay.kinds.evaluation.recorded import calibrations
 from fireassay.kinds.evaluation.steps import knee_rows, step_rows
+from fireassay.printable import one_line, some
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.reading import WHOLE
 from fireassay.reports.charts.evaluation import sure
@@ -51,17 +57,17 @@ from fireassay.reports.evaluation_view import (
     HeldRow,
     OutcomeRow,
     PowerRow,
+    RatedRow,
     ScoreRow,
 )
 from fireassay.reports.sessions import session_rows
-from fireassay.reports.words import cut
-from fireassay.spec.experiment import Quality
 from fireassay.stats.calibration import Bin, reliability
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.comparison.tested import words_of_p
 from fireassay.verdict.types import Status
 
+MAX_NAMED: Final = 4  # values of a field
 MAX_CELL_LENGTH: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
 ITEM_COLUMNS: Final = (
     *("outcome", "rule", "finish_reason", "cluster", "groups", "weight"),
@@ -76,22 +82,30 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
     quality = measured.experiment.quality
     return EvaluationRows(
         scores=tuple(_scores(measured)),
-        groups=tuple(_groups(measured)),
+        groups=group_rows(measured, labels),
         held=tuple(_held(measured, labels)),
         margin=None if quality is None else quality.margin,
         flips=tuple(in_turn(flipped(base, (measured, name), labels[name]) for name in others)),
         outcomes=tuple(_outcomes(measured, labels)),
         divergence=tuple(_divergence(measured, labels)),
         calibration=calibration(measured, labels),
-        power=tuple(_power(measured, labels)),
+        power=() if were_rated(measured) or by_judge(measured) else tuple(_power(measured, labels)),
         items=every_item(measured, labels),
         chances=_chances(measured),
-        extractor=_extractor(measured),
+        rated=tuple(_rated(measured, labels)),
+        people=people_words(measured),
+        judge=judge_words(measured),
+        extractor="" if were_rated(measured) else _extractor(measured),
         independence=_independence(measured),
+        pooled=_pooled(measured),
         unused="; ".join(unused_words(measured)),
         grouping=(_grouped(measured) or ("", ("", 0)))[1][0],
         steps=tuple(step_rows(measured)),
         knees=knee_rows(measured),
+        choices=choice_rows(measured, labels),
+        worst=worst_images(measured, labels),
+        candidates=candidate_images(measured, labels),
+        unscaled=", ".join(undeclared(measured)),
         sessions=session_rows(measured),
     )
 
@@ -111,6 +125,17 @@ def _extractor(measured: RecordData) -> str:
 def _chosen(name: str, shares: Mapping[str, float]) -> str:
     read, whole = (percent(shares.get(one, 0.0)) for one in (name, WHOLE))
     return f" (chosen: {read} of answers read; the whole text reads {whole})"
+
+
+def _pooled(measured: RecordData) -> str:
+    """ "answers of sd, flux to one item (field model); --side model compares them"."""
+    found = next((found for task in tasks(measured) if (found := pooled_over(measured, task))), None)
+    if found is None:
+        return ""
+    name, values = found
+    field = one_line(name)
+    remedy = f"; --side {shlex.quote(field)} compares them" if len(measured.configurations) == 1 else ""
+    return f"answers of {some(map(one_line, values), MAX_NAMED)} to one item (field {field}){remedy}"
 
 
 def _independence(measured: RecordData) -> str:
@@ -140,42 +165,7 @@ def _scores(measured: RecordData) -> Iterator[ScoreRow]:
     for task in tasks(measured):
         for metric in metrics_of(measured, task):
             sides = {name: item_scores(measured, name, task, metric) for name in measured.configurations}
-            yield _row(measured, task, metric, sides)
-
-
-def _row(measured: RecordData, task: str, metric: str, sides: Mapping[str, ItemScores]) -> ScoreRow:
-    values: dict[str, Value] = {name: of_task(measured, side) for name, side in sides.items()}
-    title = next(iter(sides.values())).metric.title
-    return ScoreRow(task=task, metric=metric, title=title, values=values, items=max(len(side.items) for side in sides.values()))
-
-
-def _groups(measured: RecordData) -> Iterator[ScoreRow]:
-    """The deciding score of each label of each group."""
-    for task in tasks(measured):
-        metric, labels = deciding(measured, task), _labels(measured, task)
-        names = sorted({(group, label) for item in labels.values() for group, label in item.items()})
-        for group, label in names if metric else ():
-            kept = {item for item, groups in labels.items() if groups.get(group) == label}
-            sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
-            yield replace(_row(measured, task, metric, sides), group=group, label=cut(label))
-
-
-def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
-    """item -> group -> label."""
-    asked = measured.table("answers").filter((pl.col("task") == task) & (pl.col("groups") != "{}"))
-    found = asked.unique("item", maintain_order=True).select("item", "groups")
-    return {item: json.loads(groups) for item, groups in found.iter_rows()}
-
-
-def _of(scores: ItemScores, items: set[str]) -> ItemScores:
-    keep = np.array([item in items for item in scores.items], dtype=bool)
-    return replace(
-        scores,
-        items=tuple(item for item in scores.items if item in items),
-        rows=scores.rows[keep],
-        weights=scores.weights[keep],
-        clusters=tuple(label for label, kept in zip(scores.clusters, keep, strict=True) if kept),
-    )
+            yield score_row(measured, task, metric, sides)
 
 
 def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
@@ -187,7 +177,7 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 column=labels[name],
                 metric=task.title,
                 status=status_of(task),
-                change=_change(task, quality, measured.confidence),
+                change=change_of(task, quality, measured.confidence),
                 worse=task.worse,
                 better=task.better,
                 items=task.items,
@@ -246,24 +236,6 @@ def _chances(measured: RecordData) -> Mapping[str, float]:
     return found
 
 
-def _change(task: Held, quality: Quality | None, confidence: float) -> Value:
-    """With one-sided bounds against a margin, else with an interval."""
-    decision = task.decision
-    if isinstance(decision, Absent):
-        return decision
-    return Estimate(
-        value=decision.estimate,
-        low=decision.low,
-        high=decision.high,
-        unit=SCORE,
-        confidence=confidence if quality is None else 2.0 * confidence - 1.0,  # of both one-sided bounds together
-        n_launches=1,
-        n_trials=decision.items,
-        method=decision.method if quality is None else f"{decision.method}; one-sided bounds",
-        signature=f"change of {task.metric}|paired:item|v:1",
-    )
-
-
 def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
     """A row for each answer: its side, its texts cut to what a cell holds, and a column for each score."""
     keys = ["launch", "task", "item", "repetition"]
@@ -286,6 +258,23 @@ def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[Outco
         counted = answers_of(measured, name).group_by("task", told.alias("outcome")).len().sort("task", "len", descending=[False, True])
         for task, outcome, number in counted.iter_rows():
             yield OutcomeRow(task=task, column=labels[name], outcome=outcome, items=number)
+
+
+def _rated(measured: RecordData, labels: Mapping[str, str]) -> Iterator[RatedRow]:
+    """How often each rating was given to each side; nothing where nobody rated."""
+    if not were_rated(measured):
+        return
+    rows = measured.table("ratings").join(measured.timed.select("launch", "configuration"), on="launch")
+    for name in measured.configurations:
+        ours = rows.filter(pl.col("configuration") == name)
+        given_to = ours.filter(pl.col("rating").is_not_null()).group_by("rating").len().sort("rating")
+        yield RatedRow(
+            column=labels[name],
+            raters=ours["rater"].n_unique(),
+            items=ours.select("task", "item").n_unique(),
+            ratings=tuple((float(value), int(number)) for value, number in given_to.iter_rows()),
+            missing=ours["rating"].null_count(),
+        )
 
 
 def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[DivergenceRow]:

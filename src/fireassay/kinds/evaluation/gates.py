@@ -69,7 +69,7 @@ def words(task: Held | None, quality: Quality | None, tasks: int) -> str:
     more = "" if quality is None else more_items(task, quality.margin)
     needed = f"; {more}" if more else ""
     numbers = f"{task.title} {change}, {asked}{own}; {flips}{needed}"
-    alone = f"; {task.independence}" if task.independence else ""
+    alone = "".join(f"; {words}" for words in (task.judge, task.independence) if words)
     return f"{where}{said}{numbers}{alone}{_missing(task)}"
 
 
@@ -86,6 +86,12 @@ def more_items(task: Held, margin: float) -> str:
         or not math.isfinite(decision.high - decision.low)
     ):
         return ""
+    if task.judge and task.labels_needed is None:
+        return "no number of labels of these items would decide: more items are needed"
+    if task.judge:
+        return f"about {rough(task.labels_needed or 0)} labels in all would decide it with 80 % probability {AS_SEEN}"
+    if decision.items_as_seen is None and task.raters:
+        return "more items alone would not decide: more raters are needed"
     if decision.items_as_seen is None:
         return f"no number of items would decide {AS_SEEN}: it lies at the margin"
     what = "held" if decision.estimate > -margin else "degraded"

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -51,11 +51,13 @@ from fireassay.frames.evaluation.item_scores import (
     identity,
     item_scores,
     matched,
+    only,
     tasks,
 )
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation import powered, raters
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
@@ -85,7 +87,10 @@ class Held:
     independence: str = ""  # that the items were taken as independent, and which field speaks against it
     own: bool = False  # the references are the reference side's own answers
     tested: PairedTest | None = None  # the textbook's test of the same items, which decides nothing
+    raters: int = 0  # who gave the scores, of one side; 0: nobody did, or one alone
     control: Control | None = None  # whether a loss would have been seen; None: not held, or a gain
+    labels_needed: int | None = None  # labels of people that would decide what a model judged, if the change is the one that was seen
+    judge: str = ""  # what the model that judged is worth beside people; empty: none did, or nobody knows
 
     @property
     def low(self) -> float:
@@ -143,12 +148,29 @@ def _undecided(decision: Decision) -> Decision:
     return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None, items_as_seen=None)
 
 
-def _robust(before: Answers, after: Answers, found: Held, rule: Rule) -> Held:
+def held_within(
+    before: Answers, after: Answers, task: str, kept: Collection[str], quality: Quality | None, confidence: float
+) -> Held | None:
+    """The decision over some items of a task; None if neither side scored one. Its negative control is that of the whole task."""
+    metric, measured = deciding(before[0], task), before[0]
+    rule = rule_of(measured, quality, confidence)
+    sides = [only(item_scores(*side, task, metric), kept) for side in (before, after)]
+    pairs = matched(*sides)
+    if not (pairs.reference.items or pairs.left):
+        return None
+    found = _robust(before, after, _one(measured, task, metric, pairs, rule), rule, kept)
+    if isinstance(found.decision, Absent) or found.decision.verdict != "HELD" or found.decision.low > 0.0:
+        return found
+    why = at_floor(measured, task, sides[0]) or near_chance(measured, task, sides[0]) or at_ceiling(measured, pairs)
+    return replace(found, overturned=why, decision=_undecided(found.decision)) if why else found
+
+
+def _robust(before: Answers, after: Answers, found: Held, rule: Rule, kept: Collection[str] | None = None) -> Held:
     """The decision, if it survives its missing items."""
-    lacking, decision = missing(before, after, found.task, found.metric), found.decision
+    lacking, decision = missing(before, after, found.task, found.metric, kept), found.decision
     if not lacking.count or isinstance(decision, Absent) or decision.verdict not in ("HELD", "DEGRADED"):
         return replace(found, missing=lacking.count)
-    pairs = opposed(before, after, found.task, found.metric, held=decision.verdict == "HELD")
+    pairs = opposed(before, after, found.task, found.metric, held=decision.verdict == "HELD", kept=kept)
     if pairs is None:
         return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
     again = decided(pairs, changes(pairs), rule)
@@ -173,8 +195,22 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, rule: Rule
         left=pairs.left,
         independence=independence(measured, task, pairs.reference),
         own=measured.experiment.evaluation is not None and measured.experiment.evaluation.own_references,
-        tested=_tested(pairs),
+        tested=None if pairs.reference.cells is not None or pairs.reference.gold is not None else _tested(pairs),
+        judge=_judge_words(pairs, changed, rule),
+        labels_needed=_labels_needed(pairs, changed, rule),
+        raters=rated.people if (rated := raters.sampled(pairs.reference)) is not None else 0,
     )
+
+
+def _judge_words(pairs: Paired, changed: Array, rule: Rule) -> str:
+    """What the judge is worth, where labels of people say it."""
+    found = powered.of_pairs(pairs, changed)
+    return "" if found is None else powered.worth_words(found, rule.confidence if rule.margin is not None else 2.0 * rule.confidence - 1.0)
+
+
+def _labels_needed(pairs: Paired, changed: Array, rule: Rule) -> int | None:
+    found = powered.of_pairs(pairs, changed)
+    return None if found is None or rule.margin is None else powered.more_labels(found, rule.margin, rule.confidence)
 
 
 def _tested(pairs: Paired) -> PairedTest | None:
@@ -241,6 +277,10 @@ def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
         return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {MIN_CLUSTERS} are needed")
     if reference.metric.corpus:
         return _linearised(pairs, rule)
+    if (rated := raters.decided(pairs, changes, rule.margin, rule.confidence)) is not None:
+        return rated
+    if (judged := powered.decided(pairs, changes, rule.margin, rule.confidence)) is not None:
+        return judged
     reach = rule.largest_change or _reach(pairs, changes)
     fixed = max(reference.repetitions, pairs.candidate.repetitions) == 1
     of_items = noninferiority.of_items(changes, rule.confidence, reach, labels, fixed=fixed, weights=reference.weights)
@@ -398,6 +438,8 @@ class _Controls:
         self.rng = np.random.default_rng([rule.seed, STREAM])
         self.wrong = self._wrong()
         self.rows = np.concatenate([pairs.candidate.rows, self.wrong])
+        judged = powered.of_pairs(pairs, changes(pairs))
+        self.corrected = 0.0 if judged is None else judged.value - judged.judge_alone  # what people say more than the judge
 
     def share(self, loss: float) -> float | None:
         """The share of wrong items that is expected to cost `loss`; None if all wrong costs less."""
@@ -421,11 +463,11 @@ class _Controls:
         """Score minus that of the reference, better is positive, for the share of each item that is lost, shape [controls, items]."""
         weights = self.pairs.reference.weights
         scores = self.metric.weighted(self.rows, np.hstack([(1.0 - lost) * weights, lost * weights]))
-        return np.asarray(self.sign * (scores - self.pairs.reference.value))
+        kept = 1.0 - lost @ weights / weights.sum()
+        return np.asarray(self.sign * (scores - self.pairs.reference.value) + self.corrected * kept)
 
     def _holds(self, lost: np.ndarray) -> bool:
-        rows = np.where(lost[:, None], self.wrong, self.pairs.candidate.rows)
-        pairs = replace(self.pairs, candidate=replace(self.pairs.candidate, rows=rows))
+        pairs = replace(self.pairs, candidate=powered.spoiled(self.pairs.candidate, lost, self.wrong))
         decision = decided(pairs, changes(pairs), self.rule)
         return not isinstance(decision, Absent) and decision.verdict == "HELD"
 

@@ -68,6 +68,7 @@ TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the s
 OF_CHOICES: Final = (REQUEST_THROUGHPUT.name, E2E_P50.name)  # where no token is generated
 BADNESS: Final[tuple[Status, ...]] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
 COSTS: Final = (COST.name,)
+ALONE: Final = {"samples": ", of single samples", "candidates": ", of a random candidate"}
 NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
 
 
@@ -165,7 +166,7 @@ def scores_words(measured: RecordData, results: Results, configuration: str) -> 
     )
     items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
     steps = steps_of(measured)
-    alone = ", of single samples" if steps is not None and steps.what == "samples" else ""
+    alone = ALONE.get(steps.what, "") if steps is not None else ""
     return f"{scores} over {count(items.pop(), 'items')}{alone}" if len(items) == 1 else f"{scores}{alone}"
 
 

@@ -1,7 +1,7 @@
 """How good are the answers, and how many items have none?
 
-One metric for each score of `fireassay.quality.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
-one for each score that its harness gave, without a file of its own.  Over several tasks it is
+One metric for each score of `fireassay.quality.scoring.metrics`, with the score's own name, computed where it was requested; of a score that another program
+computed (an imported record, a field of a file) without a file of its own.  Over several tasks it is
 the mean of their scores, each task counting alike.  A score that is no mean of item scores (BLEU, MCC) is resampled over items, whole
 clusters together.  The interval covers the items, not the engine: another start of it is another launch.
 """
@@ -24,17 +24,20 @@ from fireassay.estimates.over_launches import no_launch
 from fireassay.frames.evaluation.item_scores import (
     ItemScores,
     answers_of,
-    foreign_scores,
+    identity,
     item_scores,
     metric_named,
     metric_of,
     metrics_of,
     requested,
+    scores_elsewhere,
     tasks,
 )
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation import powered, raters
 from fireassay.kinds.evaluation.diverging import DIVERGING
 from fireassay.metrics.metric import Metric, each
+from fireassay.quality.scoring.elsewhere import METHOD as ELSEWHERE
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats import calibration
 from fireassay.stats.intervals.intervals import Interval
@@ -58,6 +61,10 @@ def of_task(measured: RecordData, scores: ItemScores) -> Value:
     if scores.metric.corpus:
         assert evaluation is not None
         return _of_corpus(scores, confidence, evaluation.resamples, measured.experiment.launches.seed)
+    if (rated := raters.mean_of(scores, confidence)) is not None:
+        return rated
+    if (judged := powered.mean_of(scores, confidence)) is not None:
+        return judged
     interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
     units = len(scores.items) if scores.labels is None else len({label for label in scores.clusters if label is not None})
     how = _how(scores)
@@ -67,7 +74,7 @@ def of_task(measured: RecordData, scores: ItemScores) -> Value:
 
 def _how(scores: ItemScores) -> str:
     """How the interval of a mean is made."""
-    if is_share(scores.rows[:, 0], scores.labels):
+    if is_share(scores.rows[:, 0], scores.labels, scores.metric.scale):
         even = bool(np.all(scores.weights == scores.weights[0]))
         return "Wilson's interval" if even else "Wilson's interval, of the effective number of items"
     return f"{METHOD}, cluster-robust" if scores.labels else METHOD
@@ -112,11 +119,13 @@ def score_of(measured: RecordData, configuration: str, name: str) -> Value:
     values = [of_task(measured, scores) for scores in scored if scores.items]
     if not values:
         return Absent(reason="not_measured", detail="no item was answered")
-    return values[0] if len(values) == 1 else _over_tasks(values, name, measured.confidence)
+    return over_tasks(values, name, measured.confidence)
 
 
-def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
+def over_tasks(values: list[Value], name: str, confidence: float) -> Value:
     """The mean of the tasks' scores; their half-widths add in squares, since tasks share no items."""
+    if len(values) == 1:
+        return values[0]
     known = [value for value in values if isinstance(value, Estimate)]
     if len(known) < len(values):
         return next(value for value in values if isinstance(value, Absent))
@@ -137,14 +146,14 @@ def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
 
 
 def of_record(measured: RecordData) -> Mapping[str, Metric]:
-    """The scores that an imported record holds, each a metric under the name that its harness gave it."""
-    names = foreign_scores(measured)
+    """The scores of another program, each a metric under its own name."""
+    names = scores_elsewhere(measured)
     return {name: _metric(FIRST + rank, metric_of(measured, name), lambda _: True) for rank, name in enumerate(names)}
 
 
 def _own(rank: int, name: str) -> Metric:
     """One of our scores, where it was computed by us."""
-    return _metric(rank, metric_named(name), lambda measured: measured.foreign is None and name in requested(measured))
+    return _metric(rank, metric_named(name), lambda measured: name in requested(measured) and name not in scores_elsewhere(measured))
 
 
 def _metric(rank: int, score: TextMetric, requested: Callable[[RecordData], bool]) -> Metric:
@@ -168,6 +177,8 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     answers = answers_of(measured, configuration)
     if answers.height == 0:
         return no_launch(configuration)
+    if which is without_answer and all(facts.get("method") == ELSEWHERE for facts in identity(measured).values()) and identity(measured):
+        return Absent(reason="not_applicable", detail="scores of another program need no answer")
     if which is cut and answers["finish_reason"].null_count() == answers.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(answers)), float(answers.height), measured.confidence)

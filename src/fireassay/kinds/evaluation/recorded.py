@@ -1,6 +1,7 @@
 """Which metrics has only this record, and what did the harness report of the items that it scored?
 
-Scores of another harness, calibration where choices were rated, robustness where questions were changed, and pass@k for every wanted k.
+Scores of another program, the best of several candidates, calibration where choices were rated, robustness where questions were changed, and
+pass@k for every wanted k.
 
 pass@k: how often is at least one of k programs right?  Programs of one problem, in the same launch or in others, are its samples; the
 estimate and its bounds are those of `fireassay.stats.intervals.item_means`.  Fewer than k judged programs of some problem leave it unmeasured:
@@ -22,10 +23,21 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.item_scores import Confidences, ItemScores, choices_were_rated, confidences, item_scores
+from fireassay.frames.evaluation.item_scores import (
+    Confidences,
+    ItemScores,
+    choices_were_rated,
+    confidences,
+    item_scores,
+    metric_of,
+    requested,
+)
+from fireassay.frames.evaluation.steps import curves, steps_of
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import metrics
-from fireassay.kinds.evaluation.metrics import SCORED, over_items
+from fireassay.kinds.evaluation.judges import of_judge
+from fireassay.kinds.evaluation.metrics import SCORED, of_task, over_items, over_tasks
+from fireassay.kinds.evaluation.people import of_people
 from fireassay.kinds.evaluation.perturbed import robustness
 from fireassay.metrics.metric import Metric, OfRecord, each
 from fireassay.quality.scoring.metrics.words import PASS_AT_1
@@ -83,6 +95,38 @@ def _passed(measured: RecordData, configuration: str, *, k: int) -> Value:
     )
 
 
+# ---- the best of several candidates ----------------------------------------------------------------------------------
+
+
+def best_of(measured: RecordData) -> Mapping[str, Metric]:
+    """The best of as many candidates as were asked for, by the deciding score; none where no choice was."""
+    steps, name = steps_of(measured), next(iter(requested(measured)), "")
+    if steps is None or steps.what != "candidates" or not name:
+        return {}
+    score, k = metric_of(measured, name), steps.most
+    metric = SCORED(
+        name=f"best_of_{k}",
+        title=f"Best of {k}",
+        better=score.better,
+        formula="mean over items of sum over i of C(i-1, k-1) / C(n, k) x_(i), the scores of its n candidates ascending",
+        compute=each(partial(_best, k=k)),
+        primary=True,
+        question=f"What is {score.title} of the best of {k} candidates?",
+        caveat="The score chooses and judges: another score says what the choice is worth.",
+        rank=FIRST_PASS,
+    )
+    return {metric.name: metric}
+
+
+def _best(measured: RecordData, configuration: str, *, k: int) -> Value:
+    levels = {one.task: one.levels[-1] for one in curves(measured) if one.levels[-1].configuration == configuration}
+    fewest = min((level.steps for level in levels.values()), default=0)
+    if fewest < k:
+        carried = f"the best of {fewest} is the largest" if fewest else "no item has two scored candidates"
+        return Absent(reason="insufficient", detail=f"needs {k} scored candidates of every item; {carried}")
+    return over_tasks([of_task(measured, level.scores) for level in levels.values()], f"best_of_{k}", measured.confidence)
+
+
 # ---- as sure as it is right ------------------------------------------------------------------------------------------
 
 
@@ -138,7 +182,15 @@ def _squares(found: Confidences, confidence: float) -> Interval:
 
 
 def _of_record(measured: RecordData) -> Mapping[str, Metric]:
-    return {**metrics.of_record(measured), **passes(measured), **calibrations(measured), **robustness(measured)}
+    return {
+        **metrics.of_record(measured),
+        **passes(measured),
+        **calibrations(measured),
+        **robustness(measured),
+        **best_of(measured),
+        **of_people(measured),
+        **of_judge(measured),
+    }
 
 
 OF_RECORD: Final[OfRecord] = _of_record

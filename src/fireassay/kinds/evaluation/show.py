@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,9 +17,11 @@ from fireassay.estimates.format import count, given, show
 from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.evaluation.steps import steps_of
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation import step_tables, tables
+from fireassay.kinds.evaluation import image_tables, step_tables, tables
+from fireassay.kinds.evaluation.choice import choice_words
 from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.kinds.evaluation.gates import change_words, margin_words
+from fireassay.kinds.evaluation.groups import group_words
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
 from fireassay.kinds.evaluation.perturbed import DROP, ROBUSTNESS
 from fireassay.kinds.evaluation.recorded import reported
@@ -35,7 +37,7 @@ from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.charts.trade_offs import quality_price
 from fireassay.reports.cost_line import cost_line
-from fireassay.reports.evaluation_view import HeldRow
+from fireassay.reports.evaluation_view import EvaluationRows, HeldRow
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Next, Section, Table, Words
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
@@ -48,7 +50,12 @@ from fireassay.verdict.judge import Judgement
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MAX_CHANGES: Final = 3  # in a headline
 AGAIN_WITH: Final = re.compile(r"(score again) with (--extract \S+)")  # a remedy that is a flag of `assay score`
+# the remedy of `judged_without_gold`
+LABEL: Final = re.compile(
+    r"(have people label about \S+ items) \(assay rate gold --record RECORD ([^)]+)\), then score again with --gold (\S+)"
+)
 CHANGED: Final = "Which items changed?"  # a section
+MAX_CURVES: Final = 2  # sides whose choice among candidates is shown first
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
 MAX_TASKS: Final = 3  # named with their conditions; the rest is a number
@@ -75,6 +82,13 @@ def answer(view: View) -> Answer:
     )
 
 
+def _raters(rows: EvaluationRows) -> Iterator[Line]:
+    """Which people, and which model, gave the scores."""
+    for label, text, target in (("people", rows.people, "ratings"), ("judge", rows.judge, "metrics-reliability")):
+        if text:
+            yield Line(label=label, text=text, target=target)
+
+
 def _made(view: View) -> Iterator[Line]:
     """What the scores take for granted: how answers were found, and that items stand alone."""
     rows, worst = of(view), _deciding(view)
@@ -82,12 +96,32 @@ def _made(view: View) -> Iterator[Line]:
         yield Line(label="t-test", text=worst.tested.removeprefix(f"{TEST} "), target="held")
     if changed := _changed(view):
         yield Line(label="robustness", text=changed, target="metrics-correctness")
+    yield from _raters(rows)
     if rows.extractor:
         yield Line(label="extractor", text=rows.extractor, target="record")
+    if rows.unscaled:
+        yield Line(
+            label="scale", text=f"none declared for {rows.unscaled}: no bound relies on one (--score-scale LOW,HIGH)", target="record"
+        )
+    if said := group_words(rows.groups):
+        yield Line(label="subgroups", text=said, target="groups")
+    if rows.held and step_tables.of_candidates(view):  # else the headline
+        yield Line(label="best of n", text=_first(step_tables.sentences(view)), target="steps")
+    if rows.choices:
+        yield Line(label="choice", text=_first(choice_words(rows.choices)), target="choices")
+    if rows.pooled:
+        yield Line(label="pooled", text=rows.pooled, target="record")
     if rows.independence:
         yield Line(label="items", text=rows.independence, target="findings")
     if rows.unused:
         yield Line(label="not used", text=rows.unused, target="findings")
+
+
+def _first(sentences: Iterable[str]) -> str:
+    """Those of the first sides, and how many more there are."""
+    every = list(sentences)
+    more = f"; {count(len(every) - MAX_CURVES, 'more sides')} below" if len(every) > MAX_CURVES else ""
+    return f"{'; '.join(every[:MAX_CURVES])}{more}"
 
 
 def _changed(view: View) -> str:
@@ -144,7 +178,7 @@ def _in_points(row: HeldRow) -> str:
 
 def _unasked(view: View) -> str:
     """Which flag asks whether the change is acceptable."""
-    if view.status != "MEASURED" or not of(view).held or _with_margin(view):
+    if view.status != "MEASURED" or not of(view).held or _with_margin(view) or _unlabelled(view):
         return ""
     return f"no margin was given: is that acceptable? --margin{' 0.02' if all(row.share for row in of(view).held) else ''}"
 
@@ -167,12 +201,24 @@ def _low(row: HeldRow) -> float:
 
 def _next(view: View) -> tuple[Next, ...]:
     """What decides; then, of answers that can be scored again, the groups that were taken as items."""
-    steps, field = tuple(_as_command(view, step) for step in _decisive(view)), of(view).grouping
+    steps = tuple(made for step in _decisive(view) for made in _labelling(view, step) or (_as_command(view, step),))
+    field = of(view).grouping
     command = answering.scored(view, "--cluster", field) if field and view.status != "INVALID" else ""
     if not command:
         return steps
     grouped = Next(reason=f"if the items of one {field} share anything, take it as the unit", command=command)
     return (*(step for step in steps if "--cluster" not in step.reason), grouped)
+
+
+def _labelling(view: View, step: Next) -> tuple[Next, ...]:
+    """Of a judge without labels the commands that make some, and score with them; none of another remedy."""
+    found = LABEL.fullmatch(step.reason)
+    if found is None:
+        return ()
+    again = answering.scored(view, "--gold", found[3])
+    reason = found[1] if again else f"{found[1]}, then measure again with --gold {found[3]}"
+    made = Next(reason=reason, command=f"assay rate gold --record {answering.named(view)} {found[2]}")
+    return (made, Next(reason="then score again", command=again)) if again else (made,)
 
 
 def _as_command(view: View, step: Next) -> Next:
@@ -199,15 +245,22 @@ def _decisive(view: View) -> tuple[Next, ...]:
                 reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them under “{CHANGED}”"
             ),
         )
+    if view.status == "MEASURED" and (remedy := _unlabelled(view)):
+        return (Next(reason=remedy),)
     if command := _with_margin(view):
         return (Next(reason="no margin was given; to ask whether that is acceptable", command=command),)
     return answering.remedies(view, ("invalid", "fail", "warning"))
 
 
+def _unlabelled(view: View) -> str:
+    """How to make labels of what a model judged alone, without which a margin is INVALID."""
+    return next((row.remedy for row in view.findings if row.rule == "judged_without_gold"), "")
+
+
 def _with_margin(view: View) -> str:
     """The command that asks whether a change of a share is acceptable, where nobody asked; empty if there is none."""
     rows = of(view).held
-    if view.status != "MEASURED" or not rows or not all(row.share for row in rows):
+    if view.status != "MEASURED" or not rows or not all(row.share for row in rows) or _unlabelled(view):
         return ""
     if view.again.record and view.foreign:  # of another program's scores: the record's sides, which are all there is
         sides = sorted((column.key for column in view.columns), key=lambda key: key != view.base)
@@ -335,14 +388,19 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
         lambda: (*tables.score_plots(view), *tables.scores(view)),
         questions.dimension_words(view, "correctness"),
     )
+    if tables.of(view).rated:
+        yield questions.section("ratings", "Ratings", "How often was each rating given?", lambda: tables.rated(view))
     if tables.of(view).divergence:
         asked = "Does every engine compute what the reference computes?"
         yield questions.section("divergence", "Token by token", asked, lambda: tables.divergence(view))
     if tables.of(view).power:
         yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power(view))
     if tables.of(view).groups:
-        shown = (*tables.group_plots(view), *tables.groups(view))
+        shown = (*tables.group_plots(view), *tables.groups(view), *tables.group_decisions(view))
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
+    if tables.of(view).choices:
+        yield questions.section("choices", "Choice", "What does another score say of the choice?", lambda: tables.choices(view))
+    yield from image_tables.question_sections(view)
     yield tables.calibration_question(view)
     if len(view.columns) > 1:
         yield questions.section("flips", "Flips", CHANGED, lambda: tables.flips(view))
@@ -394,13 +452,17 @@ def page(view: View) -> tuple[Section, ...]:
         record.dimensions(view),
         record.gates(view),
         *step_tables.sections(view),
+        Section(key="choices", title="The choice by another score", content=lambda: tables.choices(view)),
         Section(key="scores", title="Scores", content=tables.scores(view)),
         Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
         Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
-        Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
+        Section(key="groups", title="Subgroups", content=lambda: (*tables.groups(view), *tables.group_decisions(view))),
         *tables.calibration_sections(view),
+        Section(key="ratings", title="Ratings", content=lambda: tables.rated(view)),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view)),
+        Section(key="worst", title="The worst images", content=lambda: image_tables.worst(view)),
+        Section(key="candidates", title="Candidates and the chosen one", content=lambda: image_tables.candidates(view)),
         record.charts(view),
         record.numbers(view, opens=True),
         record.findings(view),

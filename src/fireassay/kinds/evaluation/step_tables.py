@@ -18,9 +18,10 @@ from fireassay.reports.session_table import session_table
 from fireassay.reports.view import View
 from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
-QUESTION: Final = "How many steps are enough?"
+CANDIDATES: Final = "candidates"
 PERCENT: Final = Scale(factor=100.0)
 BRIEF: Final = 4  # columns after the score in a narrow table
+BRIEF_CURVES: Final = 2  # of candidates on the first screen; more sides are lines of the page
 Column = tuple[str, str, str]  # head, head in a workbook, field of the row
 
 
@@ -84,6 +85,8 @@ def table(view: View, *, brief: bool = False) -> Blocks:
     if not rows.knees:
         return ()
     known = [column for column in COLUMNS if any(isinstance(_of(row, column[-1]), Estimate) for row in rows.steps)]
+    if of_candidates(view):  # what is paid for first
+        known.sort(key=lambda column: column[-1] != "usd")
     shown = known[:BRIEF] if brief else known
     share, several = rows.knees[0].share, any(_named(rows, row) for row in rows.knees)
     measured = {field: [value for row in rows.steps if isinstance(value := _of(row, field), Estimate)] for *_, field in shown}
@@ -130,16 +133,30 @@ def _notes(view: View, rows: EvaluationRows, known: Sequence[Column]) -> Iterato
     if not times_count(view):
         yield "The times do not count: see performance."
     yield from dict.fromkeys(note for row in rows.knees for note in row.notes)
-    missing = [(column[0], _of(rows.steps[0], column[-1])) for column in COLUMNS if column not in known]
+    asked = [column for column in COLUMNS if rows.knees[0].what != CANDIDATES or column[-1] in ("time", "usd")]
+    missing = [(column[0], _of(rows.steps[0], column[-1])) for column in asked if column not in known]
     reasons = [f"{head.lower()}: {value.detail}" for head, value in missing if value is not None and not isinstance(value, Estimate)]
     if reasons:
         yield f"Not measured: {'; '.join(reasons)}."
 
 
+def of_candidates(view: View) -> bool:
+    """True if numbers of candidates were compared."""
+    return compared(view) and _rows(view).knees[0].what == CANDIDATES
+
+
+def sentences(view: View) -> Iterator[str]:
+    """The knee of each curve, with its name if there are several."""
+    for row in _rows(view).knees:
+        names = _named(_rows(view), row)
+        yield f"{f'{names}: ' if names else ''}{row.sentence}"
+
+
 def sections(view: View) -> Iterator[Section]:
     """For text formats."""
     if compared(view):
-        yield Section(key="steps", title="Quality against steps", content=lambda: table(view))
+        title = "Best of k" if of_candidates(view) else "Quality against steps"
+        yield Section(key="steps", title=title, content=lambda: table(view))
     if _rows(view).sessions:
         yield Section(key="sessions", title="Steps and sessions", content=lambda: _sessions(view))
 
@@ -155,17 +172,23 @@ def _session_table(view: View) -> tuple[Table, ...]:
 
 def brief(view: View) -> Iterator[Section]:
     """On the first screen."""
-    if compared(view):
+    if compared(view) and not (of_candidates(view) and len(_rows(view).knees) > BRIEF_CURVES):
         yield Section(key="brief-steps", title="", role="answer", content=table(view, brief=True))
 
 
 def question(view: View) -> Iterator[Section]:
     """On an HTML page: the chart on its first screen, the table below."""
     if compared(view):
-        yield Section(key="step-chart", title="Steps", question=QUESTION, role="exhibit", content=lambda: step_curve(view))
+        what, asked = ("Candidates", "does a choice among") if of_candidates(view) else ("Steps", "do")
+        enough = f"How many {what.lower()} are enough?"
+        yield Section(key="step-chart", title=what, question=enough, role="exhibit", content=lambda: step_curve(view))
         sentences = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
         yield questions.section(
-            "steps", "Steps", "What do more steps give, and take?", lambda: table(view), f"{sentences[:1].upper()}{sentences[1:]}"
+            "steps",
+            what,
+            f"What {asked} more {what.lower()} give, and take?",
+            lambda: table(view),
+            f"{sentences[:1].upper()}{sentences[1:]}",
         )
     if _rows(view).sessions:
         yield questions.section("sessions", "Sessions", "What does each step of a session take?", lambda: _sessions(view))

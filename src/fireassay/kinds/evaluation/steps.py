@@ -18,27 +18,30 @@ import numpy as np
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.estimates.over_items import quantile
-from fireassay.frames.evaluation.item_scores import matched
+from fireassay.frames.evaluation.item_scores import matched, scores_elsewhere
 from fireassay.frames.evaluation.steps import Curve, Level, curves, steps_of
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.gates import POINTS, change_words, margin_words, rough
 from fireassay.kinds.evaluation.held import Rule, changes, decided
 from fireassay.kinds.evaluation.metrics import of_task, over_items
+from fireassay.quality.scoring.text_metric import Array
 from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.steps import MARGIN, Steps
-from fireassay.stats.comparing.knee import Knee, knee
+from fireassay.stats.comparing.knee import Knee, knee, knee_of_rising
 from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.units import FRACTION, SCORE, TOKENS, USD_PER_ITEM
 from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
-NAMES: Final = {"samples": "samples", "turns": "turns", "reasoning_tokens": "reasoning tokens"}
+NAMES: Final = {"samples": "samples", "turns": "turns", "reasoning_tokens": "reasoning tokens", "candidates": "candidates"}
+OF_GAIN: Final = 0.1  # the margin of candidates whose score has no scale, where none was given: a tenth of what the choice gains
 UNKNOWN: Final = {
     "tokens_in": "prompt tokens are not known: the server reports none",
     "tokens_out": "output tokens are not known: the server reports none",
     "tokens_reasoning": "the server's usage reports no reasoning tokens",
     "usd": "no price was given, or the cost of a launch is not known",
 }
+UNTIMED: Final = Absent("not_measured", "no field of seconds was named: --seconds-field")
 NO_TOOLS: Final = Absent("not_measured", "these items call no tools")
 
 
@@ -54,7 +57,9 @@ class Found:
 
     @property
     def best(self) -> int:
-        """The level with the best score, the smallest of equal ones."""
+        """The level with the best score, the smallest of equal ones; the largest where scores rise."""
+        if self.curve.rises:
+            return len(self.curve.levels) - 1
         scores = [level.scores.value for level in self.curve.levels]
         sign = 1.0 if self.curve.levels[0].scores.metric.better == "higher" else -1.0
         return int(np.argmax(sign * np.array(scores)))
@@ -68,8 +73,7 @@ def found(measured: RecordData) -> tuple[Found, ...]:
 
 def knee_of(curve: Curve, quality: Quality | None, confidence: float) -> Found:
     """The knee of a curve, with the margin of `quality`, if it is given."""
-    low, high = curve.levels[0].scores.metric.scale
-    margin = quality.margin if quality is not None else MARGIN * (high - low if math.isfinite(high - low) else 1.0)
+    margin = quality.margin if quality is not None else _margin(curve)
     decisions: dict[tuple[int, int], Decision | Absent] = {}
 
     def lower(one: int, other: int, each: float) -> float | None:
@@ -78,12 +82,21 @@ def knee_of(curve: Curve, quality: Quality | None, confidence: float) -> Found:
         decision = decisions[one, other] = decided(pairs, changes(pairs), rule)
         return None if isinstance(decision, Absent) else decision.low
 
-    result = knee(len(curve.levels), lower, margin, confidence)
+    result = (knee_of_rising if curve.rises else knee)(len(curve.levels), lower, margin, confidence)
     for one in range(len(curve.levels)):  # those that the knee needed no more
         for other in range(len(curve.levels)):
-            if one != other and (one, other) not in decisions:
+            if one != other and (one, other) not in decisions and (not curve.rises or len(curve.levels) - 1 in (one, other)):
                 lower(one, other, result.confidence)
     return Found(curve=curve, knee=result, margin=margin, given=quality is not None, decisions=decisions)
+
+
+def _margin(curve: Curve) -> float:
+    """Where none was given: a part of the scale, or of what a choice gains on an unknown one."""
+    low, high = curve.levels[0].scores.metric.scale
+    if math.isfinite(high - low) or not curve.rises:
+        return MARGIN * (high - low if math.isfinite(high - low) else 1.0)
+    gain = abs(curve.levels[-1].scores.value - curve.levels[0].scores.value)
+    return float(f"{OF_GAIN * gain:.2g}") or 1e-9
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -109,9 +122,9 @@ def _row(measured: RecordData, steps: Steps, one: Found, place: int, level: Leve
         steps=level.steps,
         sent=str(steps.sent(level.steps)) if steps.what == "reasoning_tokens" else str(level.steps),
         score=_scored(measured, level),
-        time=quantile(level.session_s, 0.5, confidence, name="session time"),
-        time_p95=quantile(level.session_s, 0.95, confidence, name="session time"),
-        at_once=quantile(level.at_once_s, 0.5, confidence, name="time at once") if steps.what == "samples" else None,
+        time=_time(level.session_s, 0.5, confidence, "session time"),
+        time_p95=_time(level.session_s, 0.95, confidence, "session time"),
+        at_once=_time(level.at_once_s, 0.5, confidence, "time at once") if steps.what in ("samples", "candidates") else None,
         tokens_in=_mean(level, "tokens_in", TOKENS, confidence),
         tokens_out=_mean(level, "tokens_out", TOKENS, confidence),
         reasoning=_mean(level, "tokens_reasoning", TOKENS, confidence),
@@ -123,6 +136,10 @@ def _row(measured: RecordData, steps: Steps, one: Found, place: int, level: Leve
     )
 
 
+def _time(seconds: Array, level: float, confidence: float, name: str) -> Value:
+    return UNTIMED if bool(np.isnan(seconds).any()) else quantile(seconds, level, confidence, name=name)
+
+
 def _score(one: Found, at: int) -> float:
     metric = one.curve.levels[at].scores.metric
     return one.curve.levels[at].scores.value * (1.0 if metric.better == "higher" else -1.0)
@@ -131,10 +148,12 @@ def _score(one: Found, at: int) -> float:
 def _scored(measured: RecordData, level: Level) -> Value:
     value = of_task(measured, level.scores)
     steps = steps_of(measured)
-    if isinstance(value, Absent) or steps is None or steps.what != "samples":
+    if isinstance(value, Absent) or steps is None or steps.what not in ("samples", "candidates"):
         return value
-    how = f"{value.method}; each the expected score of a vote of {level.steps} of its {level.scores.repetitions} samples"
-    return replace(value, method=how, signature=f"{value.signature}|vote:{level.steps} of {level.scores.repetitions}")
+    of = f"{level.steps} of its {level.scores.repetitions}" if steps.what == "samples" else f"{level.steps} of its"
+    what = f"score of a vote of {of} samples" if steps.what == "samples" else f"best of {of} candidates"
+    signature = f"{value.signature}|{'vote' if steps.what == 'samples' else 'best'}:{level.steps} of {level.scores.repetitions}"
+    return replace(value, method=f"{value.method}; each the expected {what}", signature=signature)
 
 
 def _mean(level: Level, name: str, unit: str, confidence: float) -> Value:
@@ -190,7 +209,7 @@ def _knee_rows(measured: RecordData) -> Iterator[KneeRow]:
         assert steps is not None
         mine = [row for row in rows if (row.task, row.engine) == (one.curve.task, one.curve.engine)]
         scores = one.curve.levels[0].scores
-        share = scores.metric.scale == (0.0, 1.0)
+        share = scores.metric.scale == (0.0, 1.0) and scores.metric.name not in scores_elsewhere(measured)  # theirs are as they write them
         at = one.knee.at
         largest = len(one.curve.levels) - 1
         yield KneeRow(
@@ -198,18 +217,54 @@ def _knee_rows(measured: RecordData) -> Iterator[KneeRow]:
             engine=one.curve.engine,
             title=scores.metric.title,
             share=share,
+            lower=scores.metric.better == "lower",
             what=NAMES[steps.what],
             margin=one.margin,
             given=one.given,
-            at=None if at is None else one.curve.levels[at].steps,
-            status="MEASURED" if at is not None and (at < largest or _all_worse(one)) else "INCONCLUSIVE",
-            sentence=f"{_sentence(one, mine, NAMES[steps.what], share)}{_unreached(one)}",
-            longer=_longer(one, mine),
+            at=None if at is None or (one.curve.rises and at == largest) else one.curve.levels[at].steps,  # the largest rises by itself
+            status="MEASURED"
+            if (at is not None and (at < largest or _all_worse(one))) or (one.curve.rises and not one.given)
+            else "INCONCLUSIVE",
+            sentence=of_candidates(one, mine, share)
+            if one.curve.rises
+            else f"{_sentence(one, mine, NAMES[steps.what], share)}{_unreached(one)}",
+            longer="" if one.curve.rises else _longer(one, mine),
             more=_more(one),
             items=len(scores.items),
             confidence=one.knee.confidence,
             notes=tuple(_notes(one, steps)),
         )
+
+
+def of_candidates(one: Found, rows: list[StepRow], share: bool) -> str:
+    """ "best of 9: 0.62 [0.60, 0.64] to 0.71 [0.69, 0.73] for 9 x the cost; the knee is at 4: 0.70 [0.68, 0.72], within 0.02 of 9"."""
+    margin = margin_words(one.margin, share).removeprefix("margin ")
+    first, last = rows[0], rows[-1]
+    gained = f"best of {last.sent}{_fewer(one)}: {_shown(first.score, share)} to {_shown(last.score, share)} for {_factor(one)}"
+    if one.knee.at is not None and one.knee.at < len(rows) - 1:
+        row = rows[one.knee.at]
+        return f"{gained}; the knee is at {row.sent}: {_shown(row.score, share)}, within {margin} of {last.sent}"
+    if _all_worse(one):
+        return f"{gained}; no knee: every smaller number is worse by more than {margin}"
+    return f"{gained}; no knee: no smaller number is shown to be within {margin} of {last.sent}"
+
+
+def _fewer(one: Found) -> str:
+    """ " (9 requested, 1 of 29 items has fewer)": why the curve ends before."""
+    if not one.curve.unreached:
+        return ""
+    items = len(one.curve.levels[0].scores.items)
+    return f" ({max(one.curve.unreached)} requested, {one.curve.short:,} of {count(items, 'items')} {'has' if one.curve.short == 1 else 'have'} fewer)"
+
+
+def _factor(one: Found) -> str:
+    """What the largest number takes against one candidate; without times and prices the number itself."""
+    ends = one.curve.levels[0], one.curve.levels[-1]
+    for word, values in (("cost", [level.sums["usd"] for level in ends]), ("time", [level.session_s for level in ends])):
+        first, last = (float(each.mean()) for each in values)
+        if first > 0.0 and last > 0.0:  # NaN: not known
+            return f"{last / first:.3g} x the {word}"
+    return f"{ends[1].steps / ends[0].steps:.3g} x the candidates"
 
 
 def _all_worse(one: Found) -> bool:
@@ -218,7 +273,7 @@ def _all_worse(one: Found) -> bool:
 
 
 def _worse(one: Found, place: int) -> bool:
-    others = (one.decisions[place, other] for other in range(len(one.curve.levels)) if other != place)
+    others = (decision for (level, _), decision in one.decisions.items() if level == place)
     return any(not isinstance(decision, Absent) and decision.high < -one.margin for decision in others)
 
 
@@ -314,7 +369,28 @@ def _more(one: Found) -> str:
     )
 
 
+def _of_choice(one: Found) -> Iterator[str]:
+    """How the curve of candidates is made, and which numbers every item can carry."""
+    levels = one.curve.levels
+    items, last = count(len(levels[0].scores.items), "items"), levels[-1].steps
+    chosen = "" if one.given else " (no margin given: --margin)"
+    yield (
+        f"Expected best of k of each item's candidates, without bias, over the same {items}; enough: not worse than the best of {last} by more than "
+        f"{given(one.margin)}{chosen}, one-sided bounds at {100.0 * one.knee.confidence:.4g} %."
+    )
+    if one.curve.unreached:
+        yield (
+            f"Every item carries k up to {last}: {count(one.curve.short, 'items')} of {len(levels[0].scores.items):,} have fewer scored candidates than "
+            f"{max(one.curve.unreached)}."
+        )
+    if one.curve.left:
+        yield f"{count(one.curve.left, 'items')} have no scored candidate, and are not counted."
+
+
 def _notes(one: Found, steps: Steps) -> Iterator[str]:
+    if one.curve.rises:
+        yield from _of_choice(one)
+        return
     if one.curve.unreached:
         yield f"No item has {', '.join(map(str, one.curve.unreached))} {NAMES[steps.what]}: the record ended before."
     given_or_not = "" if one.given else " (no margin given: --margin)"

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import show
+from fireassay.estimates.format import count, show
 from fireassay.kinds.evaluation import step_tables
 from fireassay.kinds.evaluation.gates import POINTS
+from fireassay.kinds.evaluation.groups import family
 from fireassay.reports import answering
 from fireassay.reports.answering import TONES
 from fireassay.reports.cell import Number, ends
@@ -26,12 +27,15 @@ from fireassay.reports.pages.comparison_view import flips_table as of_flips
 from fireassay.reports.pages.record_sheets import sheet
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
+from fireassay.verdict.evidence.step_curve import ChoiceRow
+from fireassay.verdict.types import HOLDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
 MAX_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided", "MEASURED": "no margin given"}
 NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
 MAX_TOLD: Final = 2  # sides in the answer to the question; more are a list
+MAX_STEPS: Final = 12  # of a scale whose ratings are counted one by one
 MAX_ROWS: Final = 100_000  # of the sheet of items; the record has all
 
 
@@ -49,6 +53,43 @@ def scores(view: View) -> Blocks:
 def groups(view: View) -> Blocks:
     """The same for each label of each group."""
     return (_scores(view, "groups", of(view).groups, ("Task", "Subgroup")),) if of(view).groups else ()
+
+
+def group_decisions(view: View) -> Blocks:
+    """The change of each subgroup at each other side, and how many were looked at."""
+    every = [(row, decision) for row in of(view).groups for decision in row.held]
+    if not every:
+        return ()
+    points, asked = all(decision.share for _, decision in every), of(view).margin is not None
+    body = tuple(_group_cells(view, row, decision, asked=asked, points=points) for row, decision in every)
+    change = "Change, points" if points else "Change"
+    head = heads("Side", "Subgroup", *(("Decision",) if asked else ()), change, "Items", "Worse", "Better")
+    note = f"{family(of(view).groups)}. They decide nothing: the verdict is that over all items."
+    return (Table(name="group-held", heads=head, rows=body, stub=2, opens=True, notes=(f"{note[:1].upper()}{note[1:]}",)),)
+
+
+def _group_cells(view: View, row: ScoreRow, decision: HeldRow, *, asked: bool, points: bool) -> tuple[Cell, ...]:
+    said: tuple[Cell, ...] = (mark(view, decision),) if asked else ()
+    named: tuple[Cell, ...] = (Words(text=decision.column), Words(text=f"{row.group}: {row.label}"))
+    return (*named, *said, _change(decision, points), decision.items, decision.worse, decision.better)
+
+
+def choices(view: View) -> Blocks:
+    """What another score says of the best of k, a row for each k."""
+    rows = of(view).choices
+    if not rows:
+        return ()
+    body = tuple(_choice_cells(row) for row in rows)
+    head = heads("Side", "Score", "Best of", "Of the chosen", "Of a random one", "Its own best", "Gain", "Optimism")
+    by = ", ".join(dict.fromkeys(row.by for row in rows))
+    notes = [f"Chosen by {by}. Optimism: its own gain less that of the other score, of two with one declared scale."]
+    notes += [f"{count(row.left, 'items')} have no candidate with both scores." for row in rows[:1] if row.left]
+    return (Table(name="choices", heads=head, rows=body, stub=2, opens=True, notes=tuple(notes)),)
+
+
+def _choice_cells(row: ChoiceRow) -> tuple[Cell, ...]:
+    values = (row.value, row.random, row.own_best, row.gain, row.optimism)
+    return (Words(text=row.column), Words(text=row.other), row.k, *(number(value, bare=True) for value in values))
 
 
 def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, str]) -> Table:
@@ -120,23 +161,23 @@ def forest(view: View) -> Iterator[Block]:
             name="change",
             title=f"change of {named}{', points' if points else ''}",
             rows=tuple(
-                Interval(name=f"{row.column}, {row.task}" if several else row.column, number=_change(row, points), mark=mark(row))
+                Interval(name=f"{row.column}, {row.task}" if several else row.column, number=_change(row, points), mark=mark(view, row))
                 for row in shown
             ),
             stub="against the reference",
             edges=(*(() if rows.margin is None else (Edge(value=-rows.margin, text="margin"),)), Edge(value=0.0, text="no change")),
         )
     if rows.held:
-        yield _held(rows.held)
+        yield _held(view, rows.held)
 
 
-def _held(rows: Sequence[HeldRow]) -> Table:
+def _held(view: View, rows: Sequence[HeldRow]) -> Table:
     """The decisions, and in notes what their rule would have seen and how much changes by itself."""
     several, points = len(rows) > 1, all(row.share for row in rows)
     return Table(
         name="held",
         heads=heads("Side", "Task", "Decision", "Change, points" if points else "Change", "Items", "Worse", "Better"),
-        rows=tuple((Words(text=r.column), Words(text=r.task), mark(r), _change(r, points), r.items, r.worse, r.better) for r in rows),
+        rows=tuple((Words(text=r.column), Words(text=r.task), mark(view, r), _change(r, points), r.items, r.worse, r.better) for r in rows),
         stub=2,
         opens=True,
         notes=tuple(f"{f'{row.column}, {row.task}: ' if several else ''}{note}" for row in rows for note in _notes(row)),
@@ -160,10 +201,11 @@ def _notes(row: HeldRow) -> Iterator[str]:
         )
 
 
-def mark(row: HeldRow) -> Mark:
-    """Held, degraded or undecided; and worse, if that is shown without a loss of the margin."""
+def mark(view: View, row: HeldRow) -> Mark:
+    """Held, degraded or undecided; and worse, if that is shown without a loss of the margin. Of an inadmissible record nothing holds."""
     word = SAID.get(row.status, STATUS_WORDS[row.status])
-    return Mark(word=f"{word}, {WORSE[row.status]}" if row.worse_within else word, tone=TONES[row.status], why=row.sentence)
+    said = f"{word}, {WORSE[row.status]}" if row.worse_within else word
+    return answering.counted(view, row.status, "" if view.status == "INVALID" and row.status in HOLDS else said, row.sentence)
 
 
 def flips(view: View) -> Blocks:
@@ -183,6 +225,23 @@ def outcomes(view: View) -> Blocks:
         stub=2,
     )
     return (table,) if rows else ()
+
+
+def rated(view: View) -> Blocks:
+    """How often each rating was given to each side: a mean takes the steps of the scale as equally wide."""
+    rows = of(view).rated
+    if not rows:
+        return ()
+    values = sorted({value for row in rows for value, _ in row.ratings})
+    few = values if len(values) <= MAX_STEPS else []
+    lines: list[tuple[Cell, ...]] = []
+    for row in rows:
+        often = dict(row.ratings)
+        lines.append((Words(text=row.column), row.raters, row.items, row.missing, *(often.get(value, 0) for value in few)))
+    table = Table(
+        name="ratings", heads=heads("Side", "Raters", "Items", "Not rated", *(f"{value:g}" for value in few)), rows=tuple(lines), stub=1
+    )
+    return (table,)
 
 
 def divergence(view: View) -> Blocks:
@@ -288,7 +347,7 @@ def _held_sheet(view: View) -> Blocks:
     rows: list[tuple[Cell, ...]] = []
     for row in of(view).held:
         numbers = ends(row.change) if isinstance(row.change, Estimate) else (None, None, None)
-        rows.append((row.column, row.task, row.metric, mark(row), *numbers, row.items, row.worse, row.better, row.sentence))
+        rows.append((row.column, row.task, row.metric, mark(view, row), *numbers, row.items, row.worse, row.better, row.sentence))
     head = heads("Side", "Task", "Score", "Decision", "Change", "Low", "High", "Items", "Worse", "Better", "Sentence")
     return (Table(name="sheet", heads=head, rows=tuple(rows)),)
 

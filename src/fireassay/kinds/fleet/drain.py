@@ -10,7 +10,6 @@ Sources: slurm.conf(5) HealthCheckProgram, scontrol(1); Kubernetes API reference
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 from fireassay.estimates.format import percent
 from fireassay.frames.fleet import Fleet, Link, NodeResult
+from fireassay.printable import one_line
 from fireassay.spec.fleet import TESTS
 
 CONDITION: Final = "FireassayUnfit"
@@ -70,8 +70,8 @@ def drain_line(node: str, reason: str) -> str:
 def kubectl(node: str, rule: str, reason: str, at: str) -> dict[str, str]:
     """The commands that say it to Kubernetes: a condition, which tells, and a taint, which keeps new pods away."""
     camel = "".join(word.capitalize() for word in rule.split("_"))
-    told = {"type": CONDITION, "status": "True", "reason": camel, "message": reason, "lastHeartbeatTime": at, "lastTransitionTime": at}
-    patch = shlex.quote(json.dumps({"status": {"conditions": [told]}}))
+    condition = {"type": CONDITION, "status": "True", "reason": camel, "message": reason, "lastHeartbeatTime": at, "lastTransitionTime": at}
+    patch = shlex.quote(json.dumps({"status": {"conditions": [condition]}}))
     return {
         "condition": f"kubectl patch node {shlex.quote(node)} --subresource=status --type=strategic -p {patch}",
         "taint": f"kubectl taint nodes {shlex.quote(node)} {TAINT}={rule}:NoSchedule --overwrite",
@@ -87,11 +87,6 @@ def drain_list(found: Fleet, suffix: str, *, record: str, at: str) -> str:
     if suffix == ".sh":
         return health_check(rows, record)
     return "".join(f"{row['node']}\t{one_line(row['reason'])}\n" for row in rows)
-
-
-def one_line(text: str) -> str:
-    """Without line ends and tabs, for a file of lines."""
-    return re.sub(r"\s+", " ", text)
 
 
 def _rows(found: Fleet, at: str) -> Iterator[dict[str, Any]]:

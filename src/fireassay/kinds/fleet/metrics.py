@@ -6,6 +6,7 @@ Of a node its own, key: the node. Of the fleet the median over nodes or links of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from statistics import median
 
 from fireassay.estimates.estimate import Absent, Value
@@ -49,18 +50,17 @@ def _rate(measured: RecordData, test: str, values: list[float | None], name: str
     return positive(known, measured.confidence, unit=TESTS[test].unit, aggregate=aggregate, name=name, n_trials=len(known))
 
 
+measure = partial(Metric, dimension="performance", about=("fleet",))
 METRICS = (
     *(
-        Metric(
+        measure(
             name=f"node_{test}_rate",
             title=f"Node's rate: {declared.title}",
             unit=declared.unit,
             kind="rate",
             better="higher",
-            dimension="performance",
             formula="work of the test / its time",
             compute=_rates(test),
-            about=("fleet",),
             requested=_requested(test),
             primary=True,
             question=f"How fast is a node's {declared.title}?",
@@ -71,16 +71,14 @@ METRICS = (
         if declared.of == "node"
     ),
     *(
-        Metric(
+        measure(
             name=f"fleet_{test}",
             title=f"Fleet's median: {declared.title}",
             unit=declared.unit,
             kind="cost" if declared.lower else "rate",
             better="lower" if declared.lower else "higher",
-            dimension="performance",
             formula="median over nodes, or links, of each round",
             compute=_whole(test),
-            about=("fleet",),
             requested=_requested(test),
             question=f"How fast is the whole fleet's {declared.title}, for a comparison with earlier records?",
             caveat="Of the nodes and links that answered in a round.",

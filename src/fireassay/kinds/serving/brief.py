@@ -20,7 +20,7 @@ from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Cell, Chart, Head, Mark, Number, Section, Table
 from fireassay.reports.view import Column, View
 
-IMAGE_THROUGHPUT: Final = "image_throughput"  # of records of images alone
+IMAGE_THROUGHPUT, IMAGE_PRICE = "image_throughput", "cost_per_image"  # of records of images alone
 YIELDS: Final = {
     IMAGE_THROUGHPUT: "images/s",
     OUTPUT_THROUGHPUT.name: "output tokens/s",
@@ -31,6 +31,7 @@ GOOD: Final = {GOODPUT.name: "goodput, requests/s", REQUEST_THROUGHPUT.name: "re
 GOOD_PRICE: Final = COST_PER_GOOD_TOKEN.name
 PRICES: Final = {  # the first that is known; with objectives that of a good token
     GOOD_PRICE: ("$ / 1M good tokens", Scale(factor=1e6, before="$", after=" per million good tokens")),
+    IMAGE_PRICE: ("$ / 1,000 images", Scale(factor=1e3, before="$", after=" per 1,000 images")),
     COST_PER_TOKEN.name: ("$ / 1M tokens", Scale(factor=1e6, before="$", after=" per million tokens")),
     COST_PER_REQUEST.name: ("$ / 1,000 requests", Scale(factor=1e3, before="$", after=" per 1,000 requests")),
 }

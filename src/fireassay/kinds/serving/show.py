@@ -24,6 +24,7 @@ from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.load_timeline import load_timeline
 from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.percentiles import percentiles
+from fireassay.reports.hosts_table import hosts_table
 from fireassay.reports.page import Answer, Blocks, Bullet, Cell, Prose, Role, Section
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
@@ -153,7 +154,14 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
 
 def _loads(view: View) -> Blocks:
     capacity = tuple(Prose(text=text) for text in tables.capacity(view))
-    return (*_caution(view), *capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))
+    return (
+        *_caution(view),
+        *capacity,
+        *tables.numbers(view),
+        *questions.verdict(view),
+        *questions.by_configuration(view, "performance"),
+        *hosts_table(view),
+    )
 
 
 def _tails(view: View) -> Blocks:
@@ -184,6 +192,7 @@ def page(view: View) -> tuple[Section, ...]:
         *(a_or_b.sections(view, rivals) if rivals else ()),
         _numbers(view),
         *_details(view),
+        Section(key="hosts", title="Hosts", depth="detail", content=lambda: hosts_table(view)),
         record.charts(view),
         *record.imported(view),
         record.findings(view),

@@ -156,9 +156,7 @@ class Launcher:
     start: Callable[[Request], Handle]
     describe: Callable[[Request], dict[str, object]]  # JSON-serialisable: the launch's placement
     prepare: Callable[[Request], None] = lambda _: None  # before the launch begins: what is part of no launch; raises EnvironmentLacks
-    allocate: Callable[[Experiment, Waiting], Allocation] | None = (
-        None  # once, before the first launch; raises EnvironmentLacks, Interrupted
-    )
+    allocate: Callable[[Experiment, Waiting], Allocation] | None = None  # once, at first; raises EnvironmentLacks, Interrupted
     by_hand: Callable[[Experiment, Sequence[str]], str] | None = None  # assay's words -> what a user may submit to the engine instead
 
 
@@ -234,6 +232,13 @@ def job_of(request: Request, command: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def ready(pipe: IO[bytes] | int, event: int, limit_s: float) -> bool:
+    """Whether a pipe can be read or written in time. Not by select(), which knows no descriptor above 1023: each node takes three."""
+    waiting = select.poll()
+    waiting.register(pipe, event)
+    return bool(waiting.poll(1e3 * limit_s))
+
+
 class Process(Protocol):
     """What a handle uses of a supervisor's process: a Popen, or a fork of another process."""
 
@@ -299,7 +304,7 @@ class SupervisedHandle:
         self.send({"do": "clock", "sent": sent})
         deadline = time.monotonic() + limit_s
         while not self._answers.closed and self._process.poll() is None and (left := deadline - time.monotonic()) > 0.0:
-            select.select([self._answers], [], [], left)
+            ready(self._answers, select.POLLIN, left)
             self._listen()
             received = time.monotonic_ns()  # not before: an answer may come while a report before it is read
             if self._clock is not None and self._clock[0] == sent:

@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.launchers.support import fork_server, launch_log, supervisor
-from fireassay.launchers.support.base import Request, SupervisedHandle, job_of
+from fireassay.launchers.support.base import Request, SupervisedHandle, job_of, ready
 
 PATIENCE_S: Final = 120.0  # for importing torch on a busy machine
 PROXY: Final = Path(__file__).with_name("worker_proxy.py")
@@ -150,7 +150,7 @@ class ForkedProcess:
 
     def poll(self) -> int | None:
         """0 once it has ended; its exit code is unknown."""
-        if self._pidfd is not None and select.select([self._pidfd], [], [], 0)[0]:
+        if self._pidfd is not None and ready(self._pidfd, select.POLLIN, 0.0):
             os.close(self._pidfd)
             self._pidfd, self.returncode = None, 0
         return self.returncode

@@ -1,6 +1,6 @@
 """How are nodes of a Kubernetes cluster held, and commands run on them?
 
-    python -I kubernetes_job.py '{"context": ..., "job": {...}, "wait_s": ...}'
+    python -I kubernetes_job.py      input: {"context": ..., "job": {...}, "wait_s": ..., "folder": ...}
 
 One Job, whose pods do nothing but exist; commands enter by exec.  It prints one line of JSON about the pods, then serves `held_exec.py`
 until the end of its input, and deletes the Job.
@@ -20,9 +20,9 @@ import os
 import select
 import signal
 import socket
+import ssl
 import struct
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,13 +31,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-LEASE_S, RENEW_S, KEPT_S = 20, 4.0, 5  # the Job's deadline ahead, how often it is moved, how long a Job is kept once it has failed
+LEASE_S, KEPT_S = 20, 5  # the Job's deadline ahead, and how long a Job is kept once it has failed
+MOVED = 5  # times in which the deadline is moved while it passes
 POLL_S, QUICK_S = 0.5, 0.1  # of the API, and of what this process knows itself
 PING_S = 15.0  # proxies cut streams on which nothing moves
 REQUEST_S, WATCH_S = 10.0, 240
 CHUNK = 1 << 16
 STDIN, STDOUT = 0, 1  # channels of an exec
-CLOSED = 8  # opcode of a websocket's last frame
+FULL = 1 << 20  # bytes that one side may be behind
 NAME_LABEL, INDEX = "job-name", "batch.kubernetes.io/job-completion-index"  # set by the Job's controller; the label in every version
 TOPOLOGY = ("kubernetes.io/hostname", "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type")
 HOPELESS = ("ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError")
@@ -166,13 +167,15 @@ class Cluster:
             config.load_incluster_config(client_configuration=self.configuration)
         self.configuration.retries = False
         self.name, self.namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+        self.lease_s: int = job["spec"]["activeDeadlineSeconds"]
+        self.renew_s = self.lease_s / MOVED
         self.api = client.ApiClient(self.configuration)
         self.began = self.renewed = time.monotonic()
         self.start_time = ""
 
     def call(self, method: str, path: str, body: object = None, **query: str) -> dict[str, Any]:
         """One request, tried again for as long as the lease holds if the API is not reached, or says that it is busy."""
-        deadline = time.monotonic() + LEASE_S - RENEW_S
+        deadline = time.monotonic() + self.lease_s - self.renew_s
         while True:
             try:
                 return self._once(method, path, body, query)
@@ -215,7 +218,7 @@ class Cluster:
     def renew(self) -> dict[str, Any]:
         """Move the deadline; the Job as it is. Its controller counts from startTime, which a queue sets late and may set again."""
         asked = time.monotonic()
-        deadline = int(asked - self.began) + 1 + LEASE_S
+        deadline = int(asked - self.began) + 1 + self.lease_s
         job = self.call("PATCH", f"{self.jobs}/{self.name}", {"spec": {"activeDeadlineSeconds": deadline}})
         if (start := (job.get("status") or {}).get("startTime") or "") != self.start_time:
             self.start_time, self.began = start, self.renewed
@@ -271,7 +274,6 @@ class Cluster:
         words = [container["command"][0], "-I", "-S", "-c", INNER]
         options = {"container": container["name"], "command": words, "stdin": True, "stdout": True, "stderr": False, "tty": False}
         found = stream(api.connect_get_namespaced_pod_exec, pod, self.namespace, **options, binary=True, _preload_content=False)
-        found.sock.settimeout(PING_S)  # a socket without a limit would hold the lock of TLS while it reads
         return found.sock
 
 
@@ -295,7 +297,7 @@ def _awaited(cluster: Cluster, count: int, wait_s: float | None) -> list[dict[st
         if why != said:
             print(why, file=sys.stderr, flush=True)
             said = why
-        if time.monotonic() - cluster.renewed > RENEW_S:
+        if time.monotonic() - cluster.renewed > cluster.renew_s:
             job = cluster.renew()
             if over := _condition(job, "Failed", "Complete"):
                 sys.exit(over)
@@ -324,25 +326,29 @@ def _watch(cluster: Cluster, count: int, serve: Callable[[float], None]) -> str:
     threading.Thread(target=cluster.follow, args=(lost.append,), daemon=True).start()
     while not _ended() and not lost:
         serve(QUICK_S)
-        if time.monotonic() - cluster.renewed > RENEW_S and (why := _checked(cluster, count)):
+        if time.monotonic() - cluster.renewed > cluster.renew_s and (why := _checked(cluster, count)):
             lost.append(why)
     return lost[0] if lost else ""
 
 
-def images(pods: Sequence[Mapping[str, Any]], container: str) -> list[str]:
-    """Image digests of one container of the pods, without those of injected sidecars."""
-    return sorted({str(found.get("imageID") or "") for pod in pods for found in _statuses(pod) if found["name"] == container} - {""})
+def images(pods: Sequence[Mapping[str, Any]], container: str) -> dict[str, str]:
+    """Pod -> the image digest of one container, without those of injected sidecars."""
+    read = ((str(pod["metadata"]["name"]), found) for pod in pods for found in _statuses(pod))
+    return {pod: str(found["imageID"]) for pod, found in read if found["name"] == container and found.get("imageID")}
 
 
 def _facts(cluster: Cluster, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     spec = cluster.job["spec"]["template"]["spec"]
+    pulled = images(pods, spec["containers"][0]["name"])
+    digests = sorted(set(pulled.values()))
     nodes = {str(pod["spec"]["nodeName"]): cluster.labels(str(pod["spec"]["nodeName"])) for pod in pods}
     return {
         "job": cluster.name,
         "namespace": cluster.namespace,
         "server": cluster.call("GET", "/version").get("gitVersion", ""),
         "image": spec["containers"][0]["image"],
-        "image_id": ", ".join(images(pods, spec["containers"][0]["name"])),
+        "image_id": ", ".join(digests),
+        **({"images": pulled} if len(digests) > 1 else {}),
         "qos": str((pods[0].get("status") or {}).get("qosClass", "")),
         "resources": spec["containers"][0].get("resources", {}),
         "nodes": nodes,
@@ -366,16 +372,16 @@ def main(asked: Mapping[str, Any]) -> None:
         cluster = Cluster(asked["context"], asked["job"])
         with _held(cluster):
             pods = _awaited(cluster, asked["job"]["spec"]["completions"], asked["wait_s"])
-            why = _served(cluster, pods)
+            why = _served(cluster, pods, Path(asked["folder"]))
     except Exception as error:  # any of the client's, of urllib3's, of the kubeconfig's
         sys.exit(said_of(error))
     if why:
         sys.exit(why)
 
 
-def _served(cluster: Cluster, pods: Sequence[Mapping[str, Any]]) -> str:
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(Path(folder) / "kubernetes"))
+def _served(cluster: Cluster, pods: Sequence[Mapping[str, Any]], folder: Path) -> str:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "kubernetes"))
         listener.listen(1000)
         names = [str(pod["metadata"]["name"]) for pod in pods]
         cluster.exec(names[0]).close()  # refused now, in the API's words, rather than at each command
@@ -393,57 +399,97 @@ def _served(cluster: Cluster, pods: Sequence[Mapping[str, Any]]) -> str:
 def _relay(cluster: Cluster, names: Sequence[str], connection: socket.socket) -> None:
     """One command, until its output or the connection ends."""
     with connection, suppress(Exception):  # a broken stream is the end of the command: its caller says so
-        request, _, rest = _first_line(connection)
-        wanted = json.loads(request)
+        source = connection.makefile("rb", buffering=0)
+        wanted = json.loads(source.readline())
         stream = cluster.exec(names[wanted["node"]])
         try:
-            _send(stream, json.dumps(wanted["words"]).encode())
-            threading.Thread(target=_send_input, args=(connection, stream, rest), daemon=True).start()
-            while (data := _next(stream)) is not None:
-                if data[:1] == bytes([STDOUT]):
-                    connection.sendall(data[1:])
+            _Pump(connection, stream, json.dumps(wanted["words"]).encode()).run()
         finally:
             stream.shutdown()
-            connection.shutdown(socket.SHUT_RDWR)  # close() alone waits for the thread that reads
 
 
-def _send(stream: Any, data: bytes) -> None:
-    stream.send_binary(bytes([STDIN]) + struct.pack(">I", len(data)) + data)
+class _Pump:
+    """Copies both ways in one thread: two in one TLS connection break it (openssl-threads(7): "one thread at a time")."""
 
+    def __init__(self, caller: socket.socket, stream: Any, first: bytes) -> None:
+        self.websocket = importlib.import_module("websocket")
+        self.caller, self.stream = caller, stream
+        self.to_caller, self.to_stream = bytearray(), bytearray()
+        self.channel = -1  # of the message that is being read; it may come in several frames
+        self.reads, self.read_waits_to_write = True, False  # the caller's input is open; TLS may have to answer first
+        self._send(first)
+        for one in (caller, stream.sock):
+            one.setblocking(False)
 
-def _send_input(connection: socket.socket, stream: Any, data: bytes) -> None:
-    with suppress(Exception):
-        if data:
-            _send(stream, data)
-        while data := _received(connection):
-            _send(stream, data)
-        _send(stream, b"")
+    def run(self) -> None:
+        """Until the output ends. A side that does not read holds up the other's input, not its own output."""
+        while True:
+            ready = self._ready()
+            if ready is None:
+                self._frame(b"", self.websocket.ABNF.OPCODE_PING)
+                continue
+            if select.POLLIN & ready.get(self.caller.fileno(), 0):
+                self._read_caller()
+            if ready.get(self.stream.fileno()) and not self._read_stream():
+                self.caller.setblocking(True)
+                return self.caller.sendall(self.to_caller)
+            if self.to_stream:
+                self._write(self.stream.sock, self.to_stream)
+            if self.to_caller:
+                self._write(self.caller, self.to_caller)
 
+    def _ready(self) -> dict[int, int] | None:
+        """What can be read or written; None after `PING_S` without anything."""
+        poll, room = select.poll(), len(self.to_caller) < FULL
+        reads = {self.caller: self.reads and len(self.to_stream) < FULL, self.stream.sock: room}
+        writes = {self.caller: self.to_caller, self.stream.sock: self.to_stream or self.read_waits_to_write}
+        for one, wanted in reads.items():
+            if events := (select.POLLIN if wanted else 0) | (select.POLLOUT if writes[one] else 0):
+                poll.register(one, events)
+        if room and getattr(self.stream.sock, "pending", int)():  # read from the network already
+            return {self.stream.fileno(): select.POLLIN, **dict(poll.poll(0))}
+        return dict(poll.poll(PING_S * 1e3)) or None
 
-def _next(stream: Any) -> bytes | None:
-    """The next message; None at the end."""
-    while True:
+    def _read_caller(self) -> None:
+        if data := self.caller.recv(CHUNK):
+            return self._send(data)
+        self.reads = False
+        self._send(b"")
+
+    def _read_stream(self) -> bool:
+        """Take what has come; False at the end."""
+        self.read_waits_to_write = False
         try:
-            code, data = stream.recv_data()
-        except importlib.import_module("websocket").WebSocketTimeoutException:
-            stream.ping()
-            continue
-        return None if code == CLOSED else bytes(data)
+            while len(self.to_caller) < FULL:
+                frame = self.stream.recv_frame()
+                if frame.opcode == self.websocket.ABNF.OPCODE_CLOSE:
+                    return False
+                if frame.opcode == self.websocket.ABNF.OPCODE_PING:
+                    self._frame(frame.data, self.websocket.ABNF.OPCODE_PONG)
+                elif frame.opcode != self.websocket.ABNF.OPCODE_PONG:
+                    self._take(frame.data, begins=frame.opcode != self.websocket.ABNF.OPCODE_CONT)
+        except ssl.SSLWantWriteError:
+            self.read_waits_to_write = True
+        except (ssl.SSLWantReadError, BlockingIOError):
+            pass
+        return True
 
+    def _take(self, data: bytes, *, begins: bool) -> None:
+        if begins and data:
+            self.channel, data = data[0], data[1:]
+        if self.channel == STDOUT:
+            self.to_caller += data
 
-def _first_line(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
-    received = b""
-    while b"\n" not in received:
-        received += connection.recv(CHUNK) or b"\n"
-    return received.partition(b"\n")
+    def _send(self, data: bytes) -> None:
+        self._frame(bytes([STDIN]) + struct.pack(">I", len(data)) + data, self.websocket.ABNF.OPCODE_BINARY)
 
+    def _frame(self, data: bytes, opcode: int) -> None:
+        self.to_stream += self.websocket.ABNF.create_frame(data, opcode).format()
 
-def _received(connection: socket.socket) -> bytes:
-    try:
-        return connection.recv(CHUNK)
-    except OSError:  # held_exec.py was killed
-        return b""
+    def _write(self, to: Any, rest: bytearray) -> None:
+        with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
+            del rest[: to.send(rest[:CHUNK])]
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.stdin.readline()))

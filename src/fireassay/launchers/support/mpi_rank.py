@@ -21,7 +21,8 @@ def variables(environment: dict[str, str], endpoint: str, nodes: list[str]) -> d
     node = int(own["RANK"]) // int(own["LOCAL_WORLD_SIZE"])
     address, _, port = endpoint.rpartition(":")
     met = {"MASTER_ADDR": address, "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": environment["FIREASSAY_MARK"]}
-    return {**own, **met, "TORCHELASTIC_RESTART_COUNT": "0", "GROUP_RANK": str(node), "FIREASSAY_HOST": nodes[node]}
+    here = {"FIREASSAY_HOST": nodes[node], "FIREASSAY_MARK": f"{environment['FIREASSAY_MARK']}{nodes[node]}."}  # as `nodes.py` marks them
+    return {**own, **met, **here, "TORCHELASTIC_RESTART_COUNT": "0", "GROUP_RANK": str(node)}
 
 
 if __name__ == "__main__":

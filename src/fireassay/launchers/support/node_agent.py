@@ -13,6 +13,7 @@ holds the input of a node whose slurmd is dead, and a node may be cut off.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import selectors
@@ -34,7 +35,7 @@ from fireassay.instruments.recorder.clock_pings import boot_id
 from fireassay.launchers.support import supervisor
 from fireassay.record.declared import EVENTS
 from fireassay.record.environment import capture_keys
-from fireassay.record.live.progress import read_progress
+from fireassay.record.live.progress import node_of, read_progress
 from fireassay.record.machine import Machine
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import PlannedFault
@@ -64,6 +65,11 @@ def usage(files: Sequence[Path]) -> tuple[float, int, int, int]:
         with suppress(OSError, ValueError, TypeError):
             total = [sum(pair) for pair in zip(total, json.loads(file.read_text()), strict=True)]
     return total[0], int(total[1]), int(total[2]), int(total[3])
+
+
+def left(folder: Path, nodes: Sequence[str]) -> list[Path]:
+    """The files of the supervisors that have ended on these nodes: a training has one on each, a load one per client."""
+    return [file for name in nodes for file in (folder / f"{name}.json", *folder.glob(f"{glob.escape(name)}.client-*.json"))]
 
 
 class Agent:
@@ -117,8 +123,8 @@ class Agent:
         self.writer = StreamWriter(self.folder, f"node={self.host}.pid={os.getpid()}", flush_s=FLUSH_S)
         if order["meters"]:
             self.beside = tuple(order["beside"])
-            files = [self.folder / "usage" / f"{name}.json" for name in order["covers"]]
-            ended = Ended(lambda: usage(files)[0], lambda: usage(files)[1:])
+            folder, covers = self.folder / "usage", list(order["covers"])
+            ended = Ended(lambda: usage(left(folder, covers))[0], lambda: usage(left(folder, covers))[1:])
             meter, mark = self._metered(order), f"{self.mark}"
             meter.start(self.launch, partial(supervisor.marked, mark), workers=order["workers"], ended=ended)
         return {}
@@ -167,18 +173,27 @@ class Agent:
         return {"here": owns(order["pid"], self._mark_here, order["rank"])}
 
     def do_watch(self, order: Mapping[str, Any]) -> Answer:
-        """Note the death of a worker, if it is one of this node."""
+        """Note the death of a worker, if it is one of this node. It may have ended before the order came."""
         pid, rank, incarnation = order["pid"], order["rank"], order["incarnation"]
-        if not owns(pid, self._mark_here, rank):
-            return {"here": False}
-        with suppress(OSError, AttributeError):
-            self.deaths.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, rank, incarnation))
-        return {"here": True}
+        if owns(pid, self._mark_here, rank):
+            try:
+                self.deaths.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, rank, incarnation))
+                return {"here": True}
+            except ProcessLookupError:  # just now
+                pass
+            except (OSError, AttributeError):  # no pidfds here: its death is not seen
+                return {"here": True}
+        if here := order["node"] == node_of(self._mark_here):
+            self._note_death(pid, rank, incarnation)
+        return {"here": here}
 
     def died(self, key: selectors.SelectorKey) -> None:
-        """A worker has ended; its progress file outlives it."""
-        pid, rank, incarnation = key.data
+        """A watched worker has ended."""
         self._forget(key)
+        self._note_death(*key.data)
+
+    def _note_death(self, pid: int, rank: int, incarnation: int) -> None:
+        """Its progress file outlives it."""
         last = read_progress(self.folder / "progress" / f"rank={rank}.bin")
         step = last.steps if last is not None and last.pid == pid else None
         values = {"launch": self.launch, "ns": self.clock.now_ns(), "host": self.host, "kind": "worker_gone", "rank": rank}

@@ -42,7 +42,8 @@ class Node:
         self.ended: dict[str, Any] | None = None
         self.unanswered_s = 0.0  # how long it was silent when it was given up
         self.heard = b""
-        self.process = subprocess.Popen(told["start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # In a group of its own: an order to end goes through the supervisor, while SIGTERM would let srun cancel its step without any grace.
+        self.process = subprocess.Popen(told["start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
         self.send(self.job)
 
     def send(self, message: dict[str, Any]) -> None:
@@ -118,8 +119,8 @@ def run(told: dict[str, Any]) -> int:
                 selector.unregister(key.fileobj)
                 ended.append(key.data)
         now, failed = time.monotonic(), any(node.code for node in ended)
-        if end_at == cut_at and (failed or _asked_to_end):
-            end_at = now + (0.0 if _asked_to_end else float(told["grace_s"]))
+        if failed or _asked_to_end:
+            end_at = min(end_at, now + (0.0 if _asked_to_end else float(told["grace_s"])))
         if now >= end_at and cut_at == float("inf"):
             cut_at = now + float(told["grace_s"]) + ANSWER_S
             _order(nodes, ended)

@@ -1,6 +1,6 @@
 """How are nodes of a Ray cluster held, and commands run on them?
 
-    python -I ray_group.py '{"address": ..., "most": ..., "per_node": ..., "threads": ..., "resources": {...}, "wait_s": ...}'
+    python -I ray_group.py      input: {"address": ..., "most": ..., "per_node": ..., "threads": ..., "resources": {...}, "wait_s": ..., "folder": ...}
 
 One placement group, STRICT_SPREAD: a bundle of resources on each node, with an actor that runs commands there.  It prints one line of
 JSON about the nodes, then serves `held_exec.py` until the end of its input.  Neither group nor actors are detached: however this process
@@ -18,7 +18,6 @@ import select
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -137,8 +136,8 @@ def main(asked: Mapping[str, Any]) -> None:
     by_id = {node["NodeID"]: node for node in ray.nodes()}
     nodes = [by_id[node] for _, node in sorted(placement_group_table(group)["bundles_to_node_id"].items())]
     holds = [actor.hold.remote() for actor in actors]
-    with tempfile.TemporaryDirectory(prefix="assay-") as folder, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(Path(folder) / "ray"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(Path(asked["folder"]) / "ray"))
         listener.listen(COMMANDS)
         facts = {"version": ray.__version__, "address": ray.get_runtime_context().gcs_address, "group": group.id.hex(), "bundle": bundle}
         hosts = [{"name": name, "address": node["NodeManagerAddress"]} for name, node in zip(names_of(nodes), nodes, strict=True)]
@@ -194,4 +193,4 @@ def _received(connection: socket.socket) -> bytes:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.stdin.readline()))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fireassay.launchers.support.launch_log import Log
 
 MARK = "FIREASSAY_MARK"
+TORCHRUN_LOGS = "PET_LOG_DIR"  # the variable of its --log-dir
 POLL_S = 0.02  # polling interval for the last processes
 WATCH_S = 0.05  # polling interval of a watched file
 SETTLE_S = 0.5  # for processes that end by themselves once the engine has, as Spark's virtual machine does
@@ -183,6 +184,7 @@ class Supervisor:
         self.kill_at: float | None = None  # when graceful termination turns into SIGKILL
         self.give_up_at = float("inf")
         self.stopped_by = ""
+        self.scratch = _scratch(job["scratch"]) if "scratch" in job else ""
         self.watched, self.seen = str(job.get("watched", "")), 0  # a file whose content is reported, and its last time of change
 
     def run(self) -> None:
@@ -209,8 +211,16 @@ class Supervisor:
         while output is not None and output in self.selector.get_map() and self._read_output(output):
             pass
         self.log.close()
+        self._clean_up()
         self._leave_usage()
         self._report()
+
+    def _clean_up(self) -> None:
+        """Remove what torchrun would leave in the temporary folder at every launch."""
+        if self.scratch:
+            import shutil
+
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _leave_usage(self) -> None:
         """What the launch used here, for the meter of this node: the kernel tells only the process that reaped it."""
@@ -275,7 +285,12 @@ class Supervisor:
         """The job's variables; of those that it inherits, this process's own values."""
         beginnings = tuple(self.job.get("inherited", ()))
         own = {name: value for name, value in os.environ.items() if beginnings and name.startswith(beginnings)}
-        return {**{name: value for name, value in self.job["environment"].items() if not own or not name.startswith(beginnings)}, **own}
+        logs = {TORCHRUN_LOGS: self.scratch} if self.scratch else {}
+        return {
+            **logs,
+            **{name: value for name, value in self.job["environment"].items() if not own or not name.startswith(beginnings)},
+            **own,
+        }
 
     def stop(self, why: str) -> None:
         """Terminate the engine; kill what is left after the grace period."""
@@ -427,6 +442,19 @@ def _die_with(guard: int) -> Callable[[], None]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return before_exec
+
+
+def _scratch(name: str) -> str:
+    """A folder on this node, locked while this process lives: if it is killed, `record/scratch.py` removes it."""
+    import fcntl
+
+    path = os.path.join(os.environ.get("TMPDIR") or "/tmp", name)
+    try:
+        os.mkdir(path, mode=0o700)
+        fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # torchrun makes one of its own
+        return ""
+    return path
 
 
 def _widen(pipe: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Message = Mapping[str, str]  # role and content
-Method = Literal["generation", "loglikelihood", "code"]
+Method = Literal["generation", "loglikelihood", "code", "images"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,7 +20,9 @@ class Item:
     references: tuple[str, ...] = ()  # acceptable answers; for choices the right ones' letters or indices
     choices: tuple[str, ...] = ()  # multiple choice: the continuations, as scored, leading space included
     cluster: str | None = None  # items with one label share content (a passage, a subject, a template)
-    groups: Mapping[str, str] = field(default_factory=dict)  # labels for subgroup scores: {"dialect": "AAE"}
+    groups: Mapping[str, str | tuple[str, ...]] = field(
+        default_factory=dict
+    )  # labels for subgroup scores: {"dialect": "AAE", "skills": ("a", "b")}
     weight: float = 1.0
     entry_point: str = ""  # code: the function to define
     test: str = ""  # code: the source that defines check(candidate)
@@ -74,6 +76,16 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Held:
+    """What a copy of a benchmark holds besides its questions: answers of several models, and numbers that were published with them."""
+
+    source: Callable[..., Any]  # (folder or file) -> `fireassay.quality.tasks.answer_file.Source`, a row for each answer
+    fields: Mapping[str, Any]  # as in evaluation.fields: id, side, prompt, groups
+    scores: Mapping[str, str]  # field of a number -> its scale, "1,5"; the first decides
+    image: str = ""  # the field of an image's path, for scores that read images
+
+
+@dataclass(frozen=True, kw_only=True)
 class Format:
     """A layout of benchmark files: one file in `fireassay.quality.tasks` with one FORMAT."""
 
@@ -83,3 +95,5 @@ class Format:
     # (folder or file, options) -> its tasks; raises SpecError naming file, line and column
     read: Callable[..., Sequence[Task]]
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # every option with its default
+    held: Held | None = None
+    request: str = ""  # the task of its requests (fireassay/traffic/tasks), if they are not those of text

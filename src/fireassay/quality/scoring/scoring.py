@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from fireassay.isolated import environment, python
 from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, stripped
 from fireassay.quality.scoring.extractors.support.visible import extractor as visible_extractor
 from fireassay.quality.scoring.items import Extraction, Extractor
+from fireassay.quality.scoring.pictures import Picture
 from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepared, TextMetric
 from fireassay.spec.explain import did_you_mean, shown
 
@@ -33,6 +34,14 @@ PATTERN: Final = "regex:"  # before a pattern of the user's own
 OF_PATTERN: Final = "regex|"  # before it in a signature
 MAX_PATTERN_S: Final = 2.0  # of processor time, for one text: nested repeats, "(a+)+$", take for ever
 LATE: Final = "too slow"  # the rule of a text that the pattern did not read in time
+
+
+ModelOf = Callable[[str, Options], Any]  # (kind of a model that reads images, the score's options) -> the model
+ALLOWED: Final = {
+    "pairs": "the folder of a CLIP model",
+    "reward": "the folder of a BLIP model with the head's weights",
+    "questions": "the folder of a vision-language model, or the address of an engine",
+}  # kind of model -> what the option `model` says
 
 
 class _Late(Exception):
@@ -104,8 +113,12 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None) -> tuple[Score, ...]:
+def prepared(
+    names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None, model_of: ModelOf | None = None
+) -> tuple[Score, ...]:
     """The scores by name; options are named "rouge_l.stem", and `encoder_of` loads the model from the folder of option "bertscore.model".
+
+    `model_of` loads a model that reads images, of a kind, by the score's options.
 
     Raises:
         SpecError: an option of none of these scores.
@@ -125,22 +138,24 @@ def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str],
     ]
     refuse_any(unknown, "the options of scores")
     return tuple(
-        Score(metric=metric, prepared=_prepared(metric, _of(name, metric, options), encoder_of)) for name, metric in metrics.items()
+        Score(metric=metric, prepared=_prepared(metric, _of(name, metric, options), encoder_of, model_of))
+        for name, metric in metrics.items()
     )
 
 
-def _prepared(metric: TextMetric, options: Options, encoder_of: Callable[[str], Encoder] | None) -> Prepared:
-    if metric.prepare_with is None:
+def _prepared(metric: TextMetric, options: Options, encoder_of: Callable[[str], Encoder] | None, model_of: ModelOf | None) -> Prepared:
+    if metric.prepare_with is None and metric.prepare_images is None:
         return metric.prepare(options)
     folder = options["model"]
     if not isinstance(folder, str) or not folder:
         where = f"evaluation.options.{metric.name}.model"
-        raise refuse(
-            where, shown(folder), "the folder of an encoder", f'{metric.name}.model = "path/to/model"', source="the options of scores"
-        )
-    if encoder_of is None:
-        raise EnvironmentLacks(f"{metric.title} needs a model of language, which is not loaded here")
-    return metric.prepare_with(options, encoder_of(folder))
+        allowed = ALLOWED.get(metric.model, "the folder of an encoder")
+        raise refuse(where, shown(folder), allowed, f'{metric.name}.model = "path/to/model"', source="the options of scores")
+    if metric.prepare_images is not None and model_of is not None:
+        return metric.prepare_images(options, model_of(metric.model, options))
+    if metric.prepare_with is not None and encoder_of is not None:
+        return metric.prepare_with(options, encoder_of(folder))
+    raise EnvironmentLacks(f"{metric.title} needs a model of language or of images, which is not loaded here")
 
 
 def _of(name: str, metric: TextMetric, options: Options) -> Mapping[str, str | int | float | bool]:
@@ -207,3 +222,14 @@ def _scored(score: Score, answers: Sequence[str], references: Sequence[Sequence[
     if rows.shape != (len(answers), width):
         raise ValueError(f"{score.metric.name} gave statistics of shape {rows.shape} for {len(answers)} answers and {width} columns")
     return Scored(name=score.metric.name, rows=rows, scores=score.metric.item_scores(rows))
+
+
+def of_images(score: Score, pictures: Sequence[Picture], references: Sequence[Sequence[Any]]) -> Array:
+    """The rows of some images, shape [images, statistics]; those of all are these one below the other."""
+    width = len(score.metric.statistics)
+    if not pictures or score.prepared.of_images is None:
+        return np.empty((0, width))
+    rows = score.prepared.of_images(pictures, references)
+    if rows.shape != (len(pictures), width):
+        raise ValueError(f"{score.metric.name} gave statistics of shape {rows.shape} for {len(pictures)} images and {width} columns")
+    return rows

@@ -22,17 +22,19 @@ import string
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.errors import SpecError, refuse
+from fireassay.errors import EnvironmentLacks, SpecError, refuse
+from fireassay.quality.scoring.pictures import Kind, Picture
 from fireassay.spec.explain import shown
 
 Array = NDArray[np.float64]
 Options = Mapping[str, str | int | float | bool]
 Statistics = Callable[[Sequence[str], Sequence[Sequence[str]]], Array]
+OfImages = Callable[[Sequence[Picture], Sequence[Sequence[Any]]], Array]  # (images, references of each: texts or images) -> rows
 MAX_CHARACTERS: Final = 500_000  # of an answer or a reference that is scored: chrF takes 5 s and 660 MiB for two such texts
 
 
@@ -64,13 +66,25 @@ class Encoder(Protocol):
         ...
 
 
+def without_model(_: Options) -> Prepared:
+    """Such a score cannot be prepared without its model."""
+    raise EnvironmentLacks("this score needs a model: option `model`")
+
+
+def of_images_only(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
+    """The statistics of a score that reads no text."""
+    raise ValueError("this score reads images")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
     """A score with its options fixed and its library loaded."""
 
     signature: str
     # (answers, references of each answer) -> [items, statistics]; a row of NaN: this item has no score
-    statistics: Statistics
+    statistics: Statistics = of_images_only
+    of_images: OfImages | None = None  # instead, for a score that reads images; each row depends on its image and references alone
+    against: Literal["texts", "images"] = "texts"  # what the references of an image are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,13 +118,16 @@ class TextMetric:
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     worst: Callable[[Array], Array] | None = None  # rows of the worst answers to the same items; a corpus score's loss is bounded with them
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
+    prepare_images: Callable[[Options, Any], Prepared] | None = None  # likewise, with a model of the kind `model` that reads images
+    model: Kind = ""
     beyond: Callable[[str, str], str] = too_long  # (answer, reference) -> why comparing them takes too much time or memory, or nothing
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
     of_choices: bool = False  # a task's own chance, that of naming the right choice, is its floor
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
-    # what an answer is: a text, the log probabilities of an item's choices as JSON, or a program that the sandbox judges
-    reads: Literal["texts", "likelihoods", "programs"] = "texts"
+    # what an answer is: a text, the log probabilities of an item's choices as JSON, a program that the sandbox judges, an image, or lines that
+    # describe images
+    reads: Literal["texts", "likelihoods", "programs", "images", "heads"] = "texts"
     source: str = ""  # where it is defined
     caveat: str = ""  # what it cannot tell
 

@@ -94,11 +94,9 @@ def age_s(record: Path, clock: Clock | None = None) -> float | None:
 
     beat = read(record)
     with suppress(TypeError, ValueError):
-        return (
-            None
-            if beat is None
-            else max(0.0, ((clock or SystemClock()).utc() - datetime.fromisoformat(str(beat.get("utc")))).total_seconds())
-        )
+        if beat is not None:
+            ago = (clock or SystemClock()).utc() - datetime.fromisoformat(str(beat.get("utc")))
+            return max(0.0, ago.total_seconds())
     return None
 
 

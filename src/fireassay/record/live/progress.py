@@ -1,4 +1,4 @@
-"""How far is a worker right now?  72 bytes per rank, mapped into the worker and the coordinator.
+"""How far is a worker right now?  80 bytes per rank, mapped into the worker and the coordinator.
 
 The worker stores into the mapping at every step (no system call); the coordinator reads it for the live display, to
 time faults, and to learn that a worker could not write its record.  It is not part of the record.
@@ -7,14 +7,15 @@ Every field is an aligned 8-byte integer, so that reads are not torn.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-_LAYOUT = struct.Struct("<9q")
+_LAYOUT = struct.Struct("<10q")
 SIZE = _LAYOUT.size
-MAGIC = 0x4153534159303032  # "ASSAY002"
+MAGIC = 0x4153534159303033  # "ASSAY003"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,12 @@ class Progress:
     updated_ns: int  # monotonic time of the last store
     errno: int  # why the worker could not write its record; 0 for no error
     saving: bool = False  # a checkpoint is being saved
+    node: int = 0  # `node_of` its mark: a pid alone may exist on several nodes
+
+
+def node_of(mark: str) -> int:
+    """The number by which a node knows the workers that were started with this mark, when they are gone too."""
+    return int.from_bytes(hashlib.blake2b(mark.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 class ProgressWriter:
@@ -36,7 +43,7 @@ class ProgressWriter:
 
     __slots__ = ("_map", "_view")
 
-    def __init__(self, path: Path, *, pid: int, incarnation: int) -> None:
+    def __init__(self, path: Path, *, pid: int, incarnation: int, node: int = 0) -> None:
         """Create a new file. Raises OSError: the disk is full or not writable."""
         path.parent.mkdir(parents=True, exist_ok=True)
         # A new file: an earlier incarnation that still runs would die of SIGBUS if its file were truncated.
@@ -49,6 +56,7 @@ class ProgressWriter:
         self._view = memoryview(self._map).cast("q")
         self._view[1], self._view[2], self._view[3] = pid, incarnation, 0
         self._view[4], self._view[5], self._view[6], self._view[7], self._view[8] = 0, -1, 0, 0, 0
+        self._view[9] = node
         self._view[0] = MAGIC
 
     def step(self, steps: int, now_ns: int) -> None:
@@ -78,7 +86,7 @@ def read_progress(path: Path) -> Progress | None:
         return None
     if len(raw) != SIZE:
         return None
-    magic, pid, incarnation, steps, checkpoints, checkpoint_step, updated_ns, errno, saving = _LAYOUT.unpack(raw)
+    magic, pid, incarnation, steps, checkpoints, checkpoint_step, updated_ns, errno, saving, node = _LAYOUT.unpack(raw)
     if magic != MAGIC:
         return None
     return Progress(
@@ -90,4 +98,5 @@ def read_progress(path: Path) -> Progress | None:
         updated_ns=updated_ns,
         errno=errno,
         saving=bool(saving),
+        node=node,
     )

@@ -19,6 +19,7 @@ Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-pr
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import RecordError
 from fireassay.printable import shell_word
+from fireassay.record import files
 from fireassay.record.tables import TABLES
 from fireassay.record.untrusted import paths
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+LACKS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)  # of this machine, which say nothing of the bytes
 DEEPEST: Final = 8
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS: Final = (4, 5, 6)
@@ -171,6 +174,8 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
         except FileNotFoundError:
             raise RecordError(f"{record / part} is missing. Restore it from a copy of the record.") from None
         except (OSError, ValueError, IndexError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno in LACKS:
+                raise files.explain(error, record / part, "read") from error
             raise RecordError(f"{record / part} is damaged ({error}). `assay verify {shell_word(record)}` checks every file.") from error
         memory, largest, size = memory + needed, max(largest, page), size + disk
     most = allowed(size)

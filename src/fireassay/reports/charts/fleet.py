@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import count, percent, reading
@@ -21,6 +22,7 @@ MAX_STRIP: Final = 512
 MAX_MATRIX: Final = 64
 MAX_LABELS: Final = 16
 SIDE: Final = 320
+WAY: Final = "from node (down) to node (across)"
 ROW: Final = 30
 PALEST, DARKEST = 0.12, 0.95
 FADED: Final = 0.6
@@ -46,19 +48,10 @@ def strip(view: View) -> Chart:
         for down, test in enumerate(tests)
         for place, node in enumerate(nodes)
     ]
-    every = math.ceil(len(nodes) / MAX_LABELS)
-    x = Axis(low=-0.5, high=len(nodes) - 0.5, ticks=_labels(nodes, every), grid=False)
-    y = Axis(
-        low=-0.5,
-        high=len(tests) - 0.5,
-        ticks=tuple((float(len(tests) - 1 - down), test) for down, test in enumerate(tests)),
-        grid=False,
-        centred=True,
-    )
     bad = ", ".join(found.drained) or "none"
     return Chart(
         title=title,
-        panels=(Panel(x=x, y=y, marks=tuple(mark for mark in marks if mark is not None), height=50 + ROW * len(tests)),),
+        panels=(Panel(x=_across(nodes), y=_down(tests), marks=tuple(filter(None, marks)), height=50 + ROW * len(tests)),),
         caption="Strongest: as slow as an ordinary node ever is, or slower.",
         description=f"{count(len(nodes), 'nodes')} in {count(len(tests), 'tests')}; to drain: {bad}.",
         key=KEYS,
@@ -66,8 +59,16 @@ def strip(view: View) -> Chart:
     )
 
 
-def _labels(nodes: Sequence[str], every: int) -> tuple[tuple[float, str], ...]:
-    return tuple((float(place), node) for place, node in enumerate(nodes) if place % every == 0)
+def _across(names: Sequence[str]) -> Axis:
+    """A cell for each, from the left; not each has room for its name."""
+    ticks = tuple((float(place), name) for place, name in enumerate(names))[:: math.ceil(len(names) / MAX_LABELS)]
+    return Axis(low=-0.5, high=len(names) - 0.5, ticks=ticks, grid=False)
+
+
+def _down(names: Sequence[str]) -> Axis:
+    """The same, from above."""
+    across = _across(names)
+    return replace(across, ticks=tuple((len(names) - 1 - place, name) for place, name in across.ticks), centred=True)
 
 
 def _cell(found: Fleet, test: str, node: str, *, across: int, row: int) -> Box | None:
@@ -75,12 +76,12 @@ def _cell(found: Fleet, test: str, node: str, *, across: int, row: int) -> Box |
     if result is None:
         silent = test in found.silent.get(node, {})
         return _box(across, row, "grey", FADED, f"{node}: {test}: no answer") if silent else None
-    role, tip = _told(result)
+    role, tip = _role_and_tip(result)
     part = max(0.0, min(1.0, result.slower / result.ordinary))
     return _box(across, row, role, 1.0 if result.slow else PALEST + (DARKEST - PALEST) * part, f"{node}\n{test}: {tip}")
 
 
-def _told(result: NodeResult) -> tuple[Role, str]:
+def _role_and_tip(result: NodeResult) -> tuple[Role, str]:
     words = f"{percent(abs(result.slower), 2)} {'slower' if result.slower >= 0.0 else 'faster'}; ordinary: at most {percent(result.ordinary, 2)}"
     return ("fail" if result.slow else "blue"), words
 
@@ -112,26 +113,19 @@ def _matrix(found: Fleet, test: str, result: FleetResult) -> Chart:
     marks: list[Drawn] = []
     for (first, second), value in result.values.items():
         for sender, receiver in ((first, second), (second, first)) if both else ((first, second),):
-            told = result.links.get((first, second))
-            role, tip = _told(told) if told is not None else ("blue", "too few to compare")
-            shade = 1.0 if told is not None and told.slow else _shade(value, result, slow_is_high=TESTS[test].lower)
-            said = f"{sender} {'and' if both else 'to'} {receiver}\n{reading(value, TESTS[test].unit)}; {tip}"
-            marks.append(_box(place[receiver], len(nodes) - 1 - place[sender], role, shade, said))
+            link = result.links.get((first, second))
+            role, tip = _role_and_tip(link) if link is not None else ("blue", "too few to compare")
+            shade = 1.0 if link is not None and link.slow else _shade(value, result, slow_is_high=TESTS[test].lower)
+            text = f"{sender} {'and' if both else 'to'} {receiver}\n{reading(value, TESTS[test].unit)}; {tip}"
+            marks.append(_box(place[receiver], len(nodes) - 1 - place[sender], role, shade, text))
     for first, second in found.cut:
         if test in found.cut[first, second]:
             marks.append(_box(place[second], len(nodes) - 1 - place[first], "grey", FADED, f"{first} to {second}: no answer"))
-    every = math.ceil(len(nodes) / MAX_LABELS)
-    down = tuple((float(len(nodes) - 1 - number), node) for number, node in enumerate(nodes) if number % every == 0)
-    high_end = len(nodes) - 0.5
-    x, y = (
-        Axis(low=-0.5, high=high_end, ticks=_labels(nodes, every), grid=False),
-        Axis(low=-0.5, high=high_end, ticks=down, grid=False, centred=True),
-    )
     low, high = (reading(end(result.values.values()), TESTS[test].unit) for end in (min, max))
     slow = [f"{a} to {b}" for (a, b), one in result.links.items() if one.slow]
     return Chart(
         title=title,
-        panels=(Panel(x=x, y=y, marks=tuple(marks), height=SIDE, title=f"{low} to {high}; from node (down) to node (across)"),),
+        panels=(Panel(x=_across(nodes), y=_down(nodes), marks=tuple(marks), height=SIDE, title=f"{low} to {high}; {WAY}"),),
         caption="The slower the stronger, by the rate itself; red where neither the nodes nor the class of the link explain it.",
         description=f"{count(len(result.values), 'links')} between {low} and {high}; slow: {', '.join(slow[:20]) or 'none'}.",
         key=KEYS,

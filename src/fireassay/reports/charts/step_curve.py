@@ -1,4 +1,4 @@
-"""How does quality grow with the time and the tokens of more steps?
+"""How does quality grow with the time and the tokens of more steps, or with what more candidates cost?
 
 A point for each number of steps, with intervals in both directions; the knee is ringed. Its series are tasks, or engines.
 """
@@ -15,10 +15,12 @@ from fireassay.reports.charts.model import Chart, Dot, Drawn, Key, Panel, Point,
 from fireassay.reports.charts.points import PLAIN, look, path, point, scaled
 from fireassay.reports.evaluation_view import EvaluationRows
 from fireassay.reports.view import View
-from fireassay.units import SECONDS, TOKENS
+from fireassay.units import COUNT, SECONDS, TOKENS, USD_PER_ITEM
 from fireassay.verdict.evidence.step_curve import StepRow
 
 TITLE: Final = "Quality against the time and the tokens of more steps"
+OF_CANDIDATES: Final = "Quality of the best of k against its cost"
+CANDIDATES: Final = "candidates"
 ROOM: Final = 0.12  # of the height, above and below
 MAX_SERIES: Final = 6
 Curve = tuple[str, Sequence[StepRow]]
@@ -31,19 +33,25 @@ def step_curve(view: View) -> Chart:
     curves = _curves(rows) if rows is not None else []
     if rows is None or not curves:
         return Chart(title=TITLE, missing="No numbers of steps were compared.")
-    axes = (("session time, p50", SECONDS, _time), ("output tokens of an item", TOKENS, _tokens))
-    panels = [panel for title, unit, of in axes if (panel := _panel(rows, curves, title, unit, of)) is not None]
+    candidates = rows.knees[0].what == CANDIDATES
+    title = OF_CANDIDATES if candidates else TITLE
+    axes = (("cost of an item", USD_PER_ITEM, _usd), ("time of an item, p50", SECONDS, _time)) if candidates else AXES
+    panels = [panel for name, unit, of in axes if (panel := _panel(rows, curves, name, unit, of)) is not None]
+    if candidates and not panels and (panel := _panel(rows, curves, "candidates", COUNT, _number)) is not None:
+        panels = [panel]
     if not panels:
-        return Chart(title=TITLE, missing="Neither the times nor the tokens of these steps carry an interval.")
+        return Chart(title=title, missing="Neither the times nor the tokens of these steps carry an interval.")
     left = len(_curves(rows, len(rows.knees))) - len(curves)
     knees = ". ".join(
         f"{name}: {row.sentence}" if len(curves) > 1 else row.sentence for row, name in zip(rows.knees, _names(rows), strict=True)
     )
+    better = "Lower" if rows.knees[0].lower else "Upper"
+    more = f" {left} more curves are in the table." if left else ""
     return Chart(
-        title=TITLE,
+        title=title,
         panels=tuple(panels),
         across=len(panels),
-        caption=f"Numbers at points are {rows.knees[0].what}. Upper left is better. {f'{left} more curves are in the table.' if left else ''}".strip(),
+        caption=f"Numbers at points are {rows.knees[0].what}. {better} left is better.{more}",
         description=f"{knees}.",
         key=(
             *(Key(mark=look(place)[0], role=look(place)[1], text=name, series=name) for place, (name, _) in enumerate(curves)),
@@ -72,6 +80,21 @@ def _tokens(row: StepRow) -> Value:
     return row.tokens_out
 
 
+def _usd(row: StepRow) -> Value:
+    return row.usd
+
+
+def _number(row: StepRow) -> Value:
+    """The number of candidates, which is exact."""
+    k = float(row.steps)
+    return Estimate(
+        value=k, low=k, high=k, unit=COUNT, confidence=0.95, n_launches=1, n_trials=1, method="as requested", signature="candidates|v:1"
+    )
+
+
+AXES: Final = (("session time, p50", SECONDS, _time), ("output tokens of an item", TOKENS, _tokens))
+
+
 def _panel(rows: EvaluationRows, curves: Sequence[Curve], title: str, unit: str, of: Callable[[StepRow], Value]) -> Panel | None:
     every = [
         (row, across) for _, some in curves for row in some if isinstance(across := of(row), Estimate) and isinstance(row.score, Estimate)
@@ -86,7 +109,7 @@ def _panel(rows: EvaluationRows, curves: Sequence[Curve], title: str, unit: str,
     marks: list[Drawn] = []
     for place, (name, some) in enumerate(curves):
         marks += _marks(rows, name, some, place, of, scale, up)
-    words = f"{title}, {scale.label}" if scale.label and unit == SECONDS else title
+    words = f"{title}, {scale.label}" if scale.label and unit in (SECONDS, USD_PER_ITEM) else title
     return Panel(
         x=linear(0.0, top_of([across for _, across in every], scale.factor), words),
         y=linear(

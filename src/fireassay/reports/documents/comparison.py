@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fireassay.frames.evaluation import flipped
+from fireassay.reports.documents.images import Image
 from fireassay.reports.documents.json_object import Bounds, Document, JsonObject, Measured, key, reference_page, spread
 from fireassay.reports.pages.comparison_view import MAX_SENTENCE_LENGTH
 from fireassay.reports.words import cut
@@ -84,6 +86,10 @@ class OfSide(JsonObject):
 CUT: Final = f"at most {MAX_SENTENCE_LENGTH} characters of it"
 
 
+def _drawn(flip: flipped.Flip) -> bool:
+    return flip.images is not None
+
+
 class Flip(JsonObject):  # of `Flip`
     task: str = key("the item's task")
     item: str = key("its id")
@@ -94,6 +100,8 @@ class Flip(JsonObject):  # of `Flip`
     reference: str = key(f"the acceptable answers, {CUT}", lambda flip: cut(flip.reference, MAX_SENTENCE_LENGTH))
     before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: cut(flip.before, MAX_SENTENCE_LENGTH))
     after: str = key(f"the side's answer, {CUT}", lambda flip: cut(flip.after, MAX_SENTENCE_LENGTH))
+    image_before: Image = key("only if answers are images: the baseline's", lambda flip: flip.images[0], when=_drawn)
+    image_after: Image = key("only if answers are images: the side's", lambda flip: flip.images[1], when=_drawn)
 
 
 def _changes(of: types.Comparison) -> list[Change]:

@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fireassay.frames.evaluation.images import every_image, have_images
+from fireassay.frames.evaluation.judgements import judgements
 from fireassay.frames.hosts import host_uses
 from fireassay.frames.links import pairs as links
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.reports.answering import worth
+from fireassay.reports.documents.images import AnswerImage
 from fireassay.reports.documents.json_object import Document, JsonObject, Measured, key, reference_page, spread
 from fireassay.reports.documents.load_objects import LoadObjects
 from fireassay.reports.view import View
 
 CONFIGURATION = "key of the configuration"
-STANDING = "`invalid` or `provisional` where a value must not be quoted as it is; null where it stands"
+STANDING = (
+    "`invalid` or `provisional` where a value must not be quoted as it is; `observed` of a job that was only watched; null where it stands"
+)
 
 
 class Record(JsonObject):  # of `View`
@@ -198,13 +203,54 @@ class Step(JsonObject):  # of `StepRow`
 class Knee(JsonObject):  # of `KneeRow`
     task: str = key("the task")
     engine: str = key("the engine")
-    what: str = key("a step: `samples`, `turns` or `reasoning tokens`")
+    what: str = key("a step: `samples`, `turns`, `reasoning tokens` or `candidates`")
     steps: int | None = key("the smallest number that is enough; null: none is shown to be", "at")
     status: str = key("`MEASURED`, or `INCONCLUSIVE` where the items are too few to say")
     margin: float = key("the margin, in the unit of the score")
     confidence: float = key("of each one-sided bound")
     items: int = key("items in the curve")
     sentence: str = key("the result in words")
+
+
+class Choice(JsonObject):  # of `ChoiceRow`
+    """What another score says of the best of k candidates by the deciding score; values of an item, each as in `metrics`."""
+
+    task: str = key("the task")
+    configuration: str = key("the side", "column")
+    by: str = key("the deciding score, by which is chosen")
+    score: str = key("the other score", "other")
+    k: int = key("of so many candidates")
+    chosen: Measured = key("the other score of the chosen candidate", "value")
+    random: Measured = key("of a random one")
+    own_best: Measured = key("of its own best of k")
+    gain: Measured = key("chosen against random, better is positive")
+    optimism: Measured = key("gain of the deciding score less that; only of two scores with one declared scale")
+    items: int = key("items that have so many candidates with both scores")
+
+
+class JudgementRow(JsonObject):
+    """What a model said of an answer, or of a pair in one order."""
+
+    task: str = key("the item's task")
+    item: str = key("its id")
+    repetition: int = key("from 0, of several answers to an item")
+    side: str = key("the side that was judged; of a pair the one shown first")
+    against: str | None = key("the side shown second; null: judged alone")
+    value: float | None = key("the rating, or of a pair 1: the first won, 0.5: tie, 0: it lost; null: no answer")
+    reason: str = key("the judge's own words, at most 300 characters; empty: it gave none")
+
+
+class GroupChange(JsonObject):
+    """The change of one subgroup at one side."""
+
+    group: str = key("the field", lambda item: item[0].group)
+    label: str = key("its value", lambda item: item[0].label)
+    side: str = key("the side", lambda item: item[1].column)
+    status: str = key("`PASS` held, `FAIL` degraded, `INCONCLUSIVE`, or `MEASURED` without a margin", lambda item: item[1].status)
+    change: Measured = key(
+        "against the reference, as in `metrics`; bounds hold for all subgroups and sides together", lambda item: item[1].change
+    )
+    items: int = key("items of the subgroup that both sides scored", lambda item: item[1].items)
 
 
 class Link(JsonObject):
@@ -238,14 +284,17 @@ class Host(JsonObject):  # of `HostUse`
     """One host of the timed launches of the largest worker count; null: not measured."""
 
     host: str = key("its name, as in `launcher.hosts` or as its engine calls it")
-    ranks: list[int] = key("the ranks on it")
+    ranks: list[int] = key("the ranks on it; of a load its client processes")
     own_step_s: float | None = key("a step without waiting for others, of its slowest rank, seconds", "own_s")
+    processors: float | None = key("processors that the launch's own processes used, the busiest launch")
+    received_per_s: float | None = key("bytes per second received by all interfaces but the loopback one")
+    sent_per_s: float | None = key("bytes per second sent")
     foreign: float | None = key("share of the processors that other programs used, the worst launch")
     steal: float | None = key("share that the hypervisor took")
     throttled: float | None = key("share of time stopped by a quota, or of readings with a GPU throttled for heat or power")
     gpu_celsius: float | None = key("the hottest GPU", "hottest")
     probe_s: float | None = key("the speed probe: the same work on every host, seconds")
-    joules: float | None = key("mean of the launches")
+    joules: float | None = key("mean of the launches; of a load's client host no part of the record's energy")
     clock_s: float | None = key("its clock minus that of the machine that ran assay, seconds")
     clock_bound_s: float | None = key("by how much that can be off")
 
@@ -308,7 +357,7 @@ class ReportDocument(Document):  # of `View`
         when=lambda view: bool(view.pairs),
     )
     hosts: list[Host] = key(
-        "only if the workers ran on several nodes: how these compare",
+        "only if the workers, or a load's clients, ran on several nodes: how these compare",
         lambda view: host_uses(view.measured),
         when=lambda view: bool(host_uses(view.measured)),
     )
@@ -321,6 +370,26 @@ class ReportDocument(Document):  # of `View`
         "likewise: the smallest number that is enough, for each curve",
         lambda view: view.evaluation.knees,
         when=lambda view: view.evaluation is not None and bool(view.evaluation.knees),
+    )
+    choices: list[Choice] = key(
+        "only if the best of candidates is chosen and there is another score: what that says, for each number of candidates",
+        lambda view: view.evaluation.choices,
+        when=lambda view: view.evaluation is not None and bool(view.evaluation.choices),
+    )
+    images: list[AnswerImage] = key(
+        "only if answers of an evaluation are images: each of them",
+        lambda view: every_image(view.measured),
+        when=lambda view: view.evaluation is not None and have_images(view.measured),
+    )
+    judgements: list[JudgementRow] = key(
+        "only if a model judged: what it said of each answer, or of each pair in each order",
+        lambda view: judgements(view.measured),
+        when=lambda view: view.evaluation is not None and bool(judgements(view.measured)),
+    )
+    subgroups: list[GroupChange] = key(
+        "only if sides of an evaluation have subgroups: one for each and each other side",
+        lambda view: [(row, decision) for row in view.evaluation.groups for decision in row.held],
+        when=lambda view: view.evaluation is not None and any(row.held for row in view.evaluation.groups),
     )
 
 

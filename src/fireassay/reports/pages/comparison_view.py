@@ -14,8 +14,9 @@ from fireassay.estimates.format import Scale, Shown, count, given, reading, scal
 from fireassay.frames.evaluation.flipped import Flip
 from fireassay.metrics.metric import Metric
 from fireassay.reports.answering import change_estimate
+from fireassay.reports.image_cell import one, score_words
 from fireassay.reports.metric_tables import OVERVIEW
-from fireassay.reports.page import Figure, Table, Tone, Words, heads
+from fireassay.reports.page import Cell, Figure, Table, Tone, Words, heads
 from fireassay.reports.words import cut
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text, shortened
@@ -244,7 +245,10 @@ def flips_table(flips: Sequence[Flip]) -> Table:
     """The first of these, in their order; columns that hold nothing are left out."""
     tasks, sides = len({flip.task for flip in flips}) > 1, len({flip.side for flip in flips}) > 1
     asked = any(flip.prompt for flip in flips)  # a file of answers need not say what was asked
-    names = (*(("Side",) if sides else ()), "Score", *(("Asked",) if asked else ()), "Reference", "Answer of the reference side", "Answer")
+    wanted = any(flip.images is None or flip.reference != flip.prompt for flip in flips)  # images are to show what was asked
+    judged = any(flip.judged for flip in flips)
+    texts = (*(("Asked",) if asked else ()), *(("Reference",) if wanted else ()))
+    names = (*(("Side",) if sides else ()), "Score", *texts, "Answer of the reference side", "Answer", *(("Judge",) if judged else ()))
     changed = count(len(flips), "changes") if sides else f"{count(len(flips), 'items')} changed"
     return Table(
         name="flips",
@@ -254,7 +258,9 @@ def flips_table(flips: Sequence[Flip]) -> Table:
                 Words(text=cut(f"{flip.task} {flip.item}" if tasks else flip.item)),
                 *((Words(text=flip.side),) if sides else ()),
                 _scores(flip),
-                *(_long(text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
+                *(_long(text) for text in (*((flip.prompt,) if asked else ()), *((flip.reference,) if wanted else ()))),
+                *_answers(flip),
+                *((_long(flip.judged),) if judged else ()),
             )
             for flip in flips[:MAX_FLIPS]
         ),
@@ -273,12 +279,25 @@ def flips_brief(flips: Sequence[Flip], most: int) -> Table:
             Words(text=cut(flip.item, MAX_BRIEF_LENGTH)),
             *((Words(text=flip.side),) if sides else ()),
             Words(text=_scores(flip).text),
-            *(Words(text=cut(" ".join(text.split()), MAX_BRIEF_LENGTH)) for text in (flip.before, flip.after)),
+            *(Words(text=cut(" ".join(text.split()), MAX_BRIEF_LENGTH)) for text in _said(flip)),
         )
         for flip in flips[:most]
     )
     left = (f"{count(len(flips) - most, 'more changes')}: --full, or searchable with --html",) if len(flips) > most else ()
     return Table(name="flips", heads=heads("item", *(("side",) if sides else ()), "score", "before", "after"), rows=rows, notes=left)
+
+
+def _said(flip: Flip) -> tuple[str, str]:
+    """What both sides answered; of images their files."""
+    return (flip.before, flip.after) if flip.images is None else (flip.images[0].name, flip.images[1].name)
+
+
+def _answers(flip: Flip) -> tuple[Cell, Cell]:
+    """Both sides' answers; images with what every score says of them, if there are several."""
+    if flip.images is None:
+        return _long(flip.before), _long(flip.after)
+    before, after = (one(image, *(score_words(image.scores) if len(image.scores) > 1 else ())) for image in flip.images)
+    return before, after
 
 
 def _scores(flip: Flip) -> Figure:

@@ -14,7 +14,7 @@ from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
-from fireassay.reports.answering import TONES, runnable
+from fireassay.reports.answering import TONES, counted, runnable
 from fireassay.reports.dispersion_table import dispersion_table
 from fireassay.reports.page import (
     Answer,
@@ -143,8 +143,7 @@ def recommendation(view: View) -> Section:
 def gates(view: View) -> Section:
     """All gates, one line per gate and status."""
     items = tuple(
-        _with_statements(Bullet(mark=Mark(word=gate.word, tone=TONES[gate.status]), title=gate.gate, text=""), gate.told)
-        for gate in grouping.gates(view)
+        _with_statements(Bullet(mark=counted(view, gate.status), title=gate.gate, text=""), gate.told) for gate in grouping.gates(view)
     )
     return Section(key="gates", title="Gates", half=True, content=(Bullets(items=items, empty="No gate was requested."),))
 

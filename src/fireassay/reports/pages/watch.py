@@ -12,10 +12,11 @@ WORDS: Final = {"none": "clear", "slow_rank": "slow rank", "stall": "stall", "ha
 EXIT_OF: Final = {"none": 0, "slow_rank": 1, "stall": 1, "hang": 1}
 MAX_RANKS: Final = 8
 BUSY: Final = 0.2  # share of the time without a processor that is worth a line
+ATTACH: Final = Next(reason="measure every step of the next start: FIREASSAY_ATTACH=1 in the job script")
 
 
 def page(document: Mapping[str, Any], again: str) -> Page:
-    """The page; `again` is the command that watches the same job longer."""
+    """The page; `again` is the command that watches the same job longer; "" where the job may have ended."""
     kind = str(document["finding"])
     mark = Mark(word=WORDS[kind], tone=TONES.get(kind, "open"))
     heading = heads("rank", "running", "queued", "waits for others", "else mostly in", "now at")
@@ -88,13 +89,13 @@ def _next(document: Mapping[str, Any], again: str) -> Iterator[Next]:
     if document["advice"]:
         yield Next(reason=str(document["advice"]).rstrip("."))
     if document["finding"] in ("none", "unknown", "starting"):
-        yield Next(reason="watch longer", command=again)
+        yield ATTACH if document["ended"] else Next(reason="watch longer", command=again)
     elif document["finding"] != "hang":
-        yield Next(reason="measure every step of the next start: FIREASSAY_ATTACH=1 in the job script")
+        yield ATTACH
 
 
 def _record(document: Mapping[str, Any]) -> str:
     own = document["own_cpu"]
     cost = f"; the watcher used {100 * own:.1f} % of a processor" if own is not None else ""
-    where = f"; {document['record']}" if document["record"] else ""
+    where = f"; {document['record']}" if document["record"] else f"; {document['no_record']}" if "no_record" in document else ""
     return f"observed from outside for {document['seconds']:.0f} s{cost}{where}"

@@ -1,7 +1,8 @@
 """How does a page become one self-contained HTML file: no network, no external font, readable without script?
 
-All text is untrusted: jinja2 escapes it, and only our own SVG is inserted as it is. A content security policy forbids the page to load
-anything and to run any script but ours, which it names by its hash; that script adds comfort, never content.
+All text is untrusted: jinja2 escapes it, and only our own SVG is inserted as it is. Images are checked small copies, within the page. A content
+security policy forbids the page to load anything and to run any script but ours, which it names by its hash; that script adds comfort, never
+content.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import jinja2
 from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Line, Mark, Page, Prose, Section, Sum, Table, Tone, said
 from fireassay.reports.writers.support import grids
+from fireassay.reports.writers.support.album import Album
 from fireassay.reports.writers.writer import Writer
 
 if TYPE_CHECKING:
@@ -54,7 +56,15 @@ def write(page: Page) -> str:
     anchors = grids.anchors(section for section in (*first, *sections))
     pictures = dict(_pictures((*first, *sections), anchors))
     links = [section for section in sections if section.title] if len(sections) >= MIN_LINKS else []
-    context = {"page": page, "first": first, "sections": sections, "links": links, "pictures": pictures, "grids": grids.Grids(anchors)}
+    context = {
+        "page": page,
+        "first": first,
+        "sections": sections,
+        "links": links,
+        "pictures": pictures,
+        "grids": grids.Grids(anchors),
+        "album": Album(),
+    }
     return printable(_template().render(context, style=_file("report.css"), script=_script(), policy=_policy()))
 
 

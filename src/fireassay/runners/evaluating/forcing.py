@@ -21,7 +21,6 @@ import json
 import math
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD, kl_at_least
 from fireassay.record.declared import DIVERGENCE
 from fireassay.record.folder import check_written
+from fireassay.record.scratch import scratch
 from fireassay.record.secrets.redact import redact
 from fireassay.runners.evaluating import forced_process, likelihood
 from fireassay.runners.experiment.abandoned_launches import request_batches
@@ -267,8 +267,8 @@ def _in_process(context: RunContext, targets: Sequence[Target], texts: Sequence[
     """The rows of a helper process that holds the models."""
     serving = context.experiment.serving
     assert serving is not None
-    with tempfile.TemporaryDirectory(prefix="assay-forced-") as folder:
-        job, out, log = (Path(folder) / name for name in ("job.json", "out.jsonl", "log"))
+    with scratch() as folder:
+        job, out, log = (folder / name for name in ("job.json", "out.jsonl", "log"))
         told = [target.model_dump(mode="json") for target in targets]
         job.write_text(json.dumps({"targets": told, "model": serving.model, "texts": texts}), encoding="utf-8")
         command = isolated.python("-m", forced_process.__name__, str(job), str(out))

@@ -184,7 +184,7 @@ def _refusal(target: Target, url: str, model: str, serving: Serving) -> str:
         ignore_eos=False,
     )  # fmt: skip
     wire = backend.wire(ask, target)
-    reply = _sent(backend.prepare(target)(wire, url) if backend.prepare is not None else wire, url)
+    reply = sent(backend.prepare(target)(wire, url) if backend.prepare is not None else wire, url)
     if reply.http_status not in REFUSALS:
         return ""
     return f"HTTP {reply.http_status}, {redact(one_line(reply.body.decode(errors='replace')))[:300]}"
@@ -233,30 +233,32 @@ def _replied(backend: Backend, target: Target, url: str, model: str, texts: tupl
     wire = backend.wire(ask, target)
     if backend.prepare is not None:
         wire = backend.prepare(target)(wire, url)
-    return _sent(wire, url), ask
+    return sent(wire, url), ask
 
 
-def _sent(wire: Wire, url: str) -> Reply:
+def sent(wire: Wire, url: str, timeout_s: float | None = None) -> Reply:
+    """The reply to a request outside of a load; what fails below HTTP is a reply without a status. `timeout_s`: usually `TIMEOUT_S`."""
+    timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
     request = urllib.request.Request(below(url.rstrip("/"), wire.path), data=wire.body, headers=dict(wire.headers), method=wire.method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=TIMEOUT_S) as answered:
-            return _reply(answered.status, _body(answered))
+        with opener.open(request, timeout=timeout_s) as answered:
+            return _reply(answered.status, _body(answered, timeout_s))
     except urllib.error.HTTPError as error:
         with error:
-            return _reply(error.code, _body(error))
+            return _reply(error.code, _body(error, timeout_s))
     except (OSError, http.client.HTTPException) as error:
         why = str(getattr(error, "reason", "") or error)
         return Reply(ended="refused", http_status=None, headers={}, body=b"", ns=[monotonic_ns()], why=why)
 
 
-def _body(answered: IO[bytes]) -> bytes:
+def _body(answered: IO[bytes], timeout_s: float) -> bytes:
     """What arrives within the time limit; the socket's own limit counts anew with every byte."""
-    until_s, body = monotonic() + TIMEOUT_S, b""
+    until_s, body = monotonic() + timeout_s, b""
     while len(body) < MIB and (piece := answered.read1(MIB)):  # type: ignore[attr-defined]
         body += piece
         if monotonic() > until_s:
-            raise TimeoutError(f"the answer had not ended after {TIMEOUT_S:g} s")
+            raise TimeoutError(f"the answer had not ended after {timeout_s:g} s")
     return body
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fireassay import catalog
@@ -43,11 +44,18 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
                 held.enter_context(_noted(changed[-1], *found[1:]))
             if hosts := changed[-1].experiment.launcher.hosts:
                 if str(hosts) not in agents:
-                    agents[str(hosts)] = NodeAgents(hosts)
+                    agents[str(hosts)] = NodeAgents(hosts, partial(_waits, changed[-1]))
                     held.callback(agents[str(hosts)].close)
                 changed[-1] = replace(changed[-1], agents=agents[str(hosts)])
                 changed[-1].note_environment(nodes=agents[str(hosts)].facts)
         yield changed
+
+
+def _waits(context: RunContext, words: str) -> bool:
+    """Show what the run waits for; whether to give up."""
+    if words:
+        context.show(waiting=words)
+    return context.stop.count > 0
 
 
 @contextmanager
@@ -90,12 +98,8 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> tuple[Expe
     )
     widest = context.experiment.model_copy(update={"factor": context.experiment.factor.model_copy(update={"levels": tuple(levels)})})
 
-    def waiting(why: str) -> bool:
-        context.show(waiting=why)
-        return context.stop.count > 0
-
     asked_utc, asked_ns = context.begin_utc(), context.clock.now_ns()
-    found = launcher.allocate(widest, waiting)
+    found = launcher.allocate(widest, partial(_waits, context))
     waited_s = (context.clock.now_ns() - asked_ns) / NS_PER_S if found.waited_s is None else found.waited_s
     facts = {name: found.facts[name] for name in ("engine", "job_id", "restart_count") if name in found.facts}
     return context.experiment, found, {**facts, "asked_utc": asked_utc, "waited_s": waited_s}

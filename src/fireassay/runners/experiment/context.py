@@ -150,9 +150,7 @@ class RunContext:
     begun_ns: int = 0
     next_number: int = 0  # number of the next launch
     agents: NodeAgents | None = None  # of the nodes, if the launcher has several
-    lost: Callable[[float], Lost | None] = lambda _: (
-        None
-    )  # seconds to wait -> how the nodes of all launches were lost; None while they are there
+    lost: Callable[[float], Lost | None] = lambda _: None  # seconds to wait -> how all nodes were lost; None while they are there
 
     @property
     def adaptive(self) -> bool:

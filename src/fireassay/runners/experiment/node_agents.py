@@ -14,7 +14,7 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 import fireassay
 from fireassay import isolated
 from fireassay.launchers.nodes import over, taking_part
+from fireassay.launchers.support.base import ready
 from fireassay.launchers.support.node_agent import START
 from fireassay.record.machine import absent
 from fireassay.spec.sections.workload import Host, Launcher
@@ -30,6 +31,9 @@ from fireassay.spec.sections.workload import Host, Launcher
 KEYS: Final = ("host.name", "host.os", "host.kernel", "cpu.model", "cpu.logical", "cpu.governors", "memory.total_bytes", "gpu.nvidia")
 LIMIT_S: Final = 60.0  # for the greeting
 ANSWER_S: Final = 10.0
+POLL_S: Final = 0.1
+QUIET_S: Final = 5.0  # after which a wait for nodes is shown
+NAMED: Final = 3
 END_S: Final = 5.0
 ALIVE_S: Final = 4.0  # between two signs of life; an agent ends after five that are missing
 AT_ONCE: Final = 64  # nodes that are asked at the same time
@@ -43,6 +47,7 @@ class Agent:
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        self._begin_s = time.monotonic()
         self.trouble = ""  # why it cannot be asked any more
         self.clock = ""  # identifies the node's monotonic clock, and with it the machine; "": unknown
         self.remote_id: int | None = None  # of the agent, on its node
@@ -75,11 +80,16 @@ class Agent:
         """The process started here: the prefix, or without one the agent itself."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has come from it, nor its end."""
+        return not self.trouble and self._answers.empty()
+
     def greeting(self, deadline: float) -> dict[str, Any]:
         """The environment of its node, or why it is not known."""
         answer = None if self.trouble else self._wait(None, deadline)
         if answer is None:
-            self.trouble = self.trouble or f"no answer within {LIMIT_S:g} s"
+            self.trouble = self.trouble or f"no answer within {time.monotonic() - self._begin_s:.0f} s"
             return absent(self.trouble)
         self.clock, self.remote_id = str(answer["hello"]["clock"]), int(answer["hello"]["pid"])
         return dict(answer["hello"]["environment"])
@@ -105,7 +115,7 @@ class Agent:
         with self._writing:
             try:
                 while rest and (left := deadline - time.monotonic()) > 0.0:
-                    if select.select([], [self._process.stdin], [], left)[1]:
+                    if ready(self._process.stdin, select.POLLOUT, left):
                         rest = rest[self._process.stdin.write(rest) or 0 :]
             except (OSError, ValueError):  # it is being ended
                 return False
@@ -181,12 +191,13 @@ class Agent:
 class NodeAgents:
     """The agents of all nodes of an experiment, and what each node is like."""
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    def __init__(self, hosts: Sequence[Host], waiting: Callable[[str], bool] = lambda _: False) -> None:
         self._agents = {host.name: Agent(host) for host in hosts}
         self._over = threading.Event()
         threading.Thread(target=self._reassure, daemon=True, name="assay-agents").start()
-        deadline = time.monotonic() + LIMIT_S
-        self.facts = {name: agent.greeting(deadline) for name, agent in self._agents.items()}
+        _await(list(self._agents.values()), waiting)
+        now = time.monotonic()
+        self.facts = {name: agent.greeting(now if agent.is_silent else now + ANSWER_S) for name, agent in self._agents.items()}
 
     def _reassure(self) -> None:
         while not self._over.wait(ALIVE_S):
@@ -221,9 +232,24 @@ class NodeAgents:
         each(list(self._agents.values()), lambda agent: agent.close(deadline))
 
 
-def metered_by(agents: Sequence[Agent]) -> dict[str, str]:
-    """Node -> the first node on its machine, which is the one to be read: emulated nodes share one, known by its clock."""
-    first: dict[str, str] = {}
+def _await(agents: Sequence[Agent], waiting: Callable[[str], bool]) -> None:
+    """Wait for their first words. `waiting`: gets what is waited for, "" at first; whether to give up."""
+    begin = time.monotonic()
+    while silent := [agent.host.name for agent in agents if agent.is_silent]:
+        waited_s = time.monotonic() - begin
+        more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
+        words = f"an answer of {', '.join(silent[:NAMED])}{more}, at most {LIMIT_S:g} s" if waited_s > QUIET_S else ""
+        if waiting(words) or waited_s > LIMIT_S:
+            return
+        time.sleep(POLL_S)
+
+
+def metered_by(agents: Sequence[Agent], already: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Node -> the first node on its machine, which is the one to be read: emulated nodes share one, known by its clock.
+
+    `already`: clock of a machine that has a meter -> the name in that meter's rows.
+    """
+    first = dict(already or {})
     return {agent.host.name: first.setdefault(agent.clock or agent.host.name, agent.host.name) for agent in agents}
 
 

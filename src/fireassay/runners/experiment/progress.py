@@ -145,21 +145,14 @@ def as_json(progress: RunProgress) -> dict[str, Any]:
 
 
 def from_json(beat: Mapping[str, Any], record: Path, plan: tuple[PlannedLaunch, ...], rows: Sequence[LaunchRow]) -> RunProgress:
-    """The progress that a heartbeat told. Raises LookupError, TypeError, ValueError: it is damaged."""
-    running = beat["running"]
-    if running is not None:
-        load = None if running["load"] is None else LoadProgress(**running["load"])
-        running = LaunchProgress(**{**running, "planned": plan[running["planned"]], "load": load})
-    return RunProgress(
-        record=record,
-        plan=plan,
-        rows=tuple(rows),
-        running=running,
-        seconds_left=None if beat["seconds_left"] is None else float(beat["seconds_left"]),
-        label=str(beat["label"]),
-        adaptive=bool(beat["adaptive"]),
-        waiting=str(beat["waiting"]),
+    """The progress in a heartbeat. Raises LookupError, TypeError, ValueError: it is damaged."""
+    from pydantic import TypeAdapter
+
+    running = beat["running"] and {**beat["running"], "planned": plan[beat["running"]["planned"]]}
+    found: RunProgress = TypeAdapter(RunProgress).validate_python(
+        {**beat, "record": record, "plan": plan, "rows": rows, "running": running}
     )
+    return found
 
 
 def seconds_left(

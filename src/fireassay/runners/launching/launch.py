@@ -26,7 +26,7 @@ from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
 from fireassay.runners.experiment.script import ON_THE_PATH
 from fireassay.runners.launching import copies, fresh_folder, profiling, watch
-from fireassay.runners.launching.node_meters import Here, NodeMeters, Reach, mark_of
+from fireassay.runners.launching.node_meters import Here, NodeMeters, mark_of
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
@@ -38,8 +38,6 @@ POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a
 FLUSH_S = 0.25  # a flush takes 0.2 ms; on an overloaded machine its thread may wait for half a second
 SEEN = "Only checkpoints saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save are detected"
 FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launches are not compared with others
-
-
 DEADLOCK_S = 20.0  # without a step, before ranks in different collectives count as waiting for each other
 TAKEN_S = 3.0  # a cluster's engine may end the workers before it says why
 ALLOCATION_END = "allocation_end"  # event: the engine took the nodes of a running launch away
@@ -111,7 +109,7 @@ class LaunchRun:
         self.context, self.job, self.request, self.launcher = context, job, request, launcher
         self.planned = job.planned
         self.writer = context.record.writer(job.number)
-        self.reach: Reach = Here(request)
+        self.reach: Here | NodeMeters = Here(request)
         self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers, lambda worker: self.reach.watch(worker))
         self.fault: Fault | None = None
         if job.planned.fault is not None:

@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 
 from fireassay.instruments.machine import link_tests
 from fireassay.launchers.nodes import over
+from fireassay.launchers.support.base import ready
 from fireassay.spec.sections.workload import Host
 
 POLL_S: Final = 0.05
@@ -30,7 +31,7 @@ CLOSE_S: Final = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class GroupResult:
     """What the first node said of each test; else why there is nothing, and of which node that is known."""
 
     results: dict[str, Any] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class Told:
     culprit: str = ""
 
 
-def run_group(hosts: Sequence[Host], transport: str, tests: Sequence[str], stopped: Callable[[], bool]) -> Told:
+def run_group(hosts: Sequence[Host], transport: str, tests: Sequence[str], stopped: Callable[[], bool]) -> GroupResult:
     """Run the tests on these nodes together."""
     started: list[Program] = []
     try:
@@ -48,7 +49,7 @@ def run_group(hosts: Sequence[Host], transport: str, tests: Sequence[str], stopp
             try:
                 started.append(Program(host, over(host.prefix, [*(["env", *environment] if environment else []), *words])))
             except OSError as error:
-                return Told(why=f"{host.name}: {error.strerror}", culprit=host.name)
+                return GroupResult(why=f"{host.name}: {error.strerror}", culprit=host.name)
         return _talk(started, stopped)
     finally:
         for program in started:
@@ -103,32 +104,32 @@ class Program:
         self.errors.close()
 
 
-def _talk(programs: list[Program], stopped: Callable[[], bool]) -> Told:
-    first, token, told = programs[0], secrets.token_hex(16), False
+def _talk(programs: list[Program], stopped: Callable[[], bool]) -> GroupResult:
+    first, token, met = programs[0], secrets.token_hex(16), False
     output = first.process.stdout
     assert output is not None
     first.tell({"token": token})
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and not stopped():
-        if select.select([output], [], [], POLL_S)[0]:
+        if ready(output, select.POLLIN, POLL_S):
             data = os.read(output.fileno(), 1 << 16)
             first.heard += data
             lines = first.lines()
             if len(lines) > 1:
-                return Told(results=lines[-1])
+                return GroupResult(results=lines[-1])
             if not data:
                 first.process.wait()
-                return Told(why=first.why(), culprit=first.host.name)
-            if lines and not told:
-                told = True
+                return GroupResult(why=first.why(), culprit=first.host.name)
+            if lines and not met:
+                met = True
                 for other in programs[1:]:
                     other.tell({"token": token, "address": first.host.address, "port": lines[0].get("port")})
         for other in programs[1:]:
             if other.process.poll() not in (None, 0):
-                return Told(why=other.why(), culprit=other.host.name)
-    return Told() if stopped() else _late(programs, told=told)
+                return GroupResult(why=other.why(), culprit=other.host.name)
+    return GroupResult() if stopped() else _no_answer(programs, met=met)
 
 
-def _late(programs: list[Program], *, told: bool) -> Told:
-    silent = "" if told else programs[0].host.name
-    return Told(why=f"{f'{silent}: ' if silent else ''}no answer in {PATIENCE_S:g} s", culprit=silent)
+def _no_answer(programs: list[Program], *, met: bool) -> GroupResult:
+    silent = "" if met else programs[0].host.name
+    return GroupResult(why=f"{f'{silent}: ' if silent else ''}no answer in {PATIENCE_S:g} s", culprit=silent)

@@ -9,11 +9,12 @@ it was metered to the end, and if not, why.
 from __future__ import annotations
 
 import os
+import platform
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fireassay.faults.support.base import Fault, Undo, Victim
 from fireassay.instruments.recorder.clock_pings import boot_id
@@ -40,30 +41,14 @@ def mark_of(record: Path, number: int) -> str:
     return f"{record.resolve().name}.{number:04d}."
 
 
-class Reach(Protocol):
-    """Where a launch's workers can be watched and struck."""
-
-    def watch(self, worker: Worker) -> bool:
-        """See to it that a new worker's death is noted; whether that is up to the caller."""
-        ...
-
-    def has(self, pid: int, rank: int) -> bool:
-        """True if the worker still runs. Raises OSError: its node cannot be asked."""
-        ...
-
-    def strike(self, fault: Fault, victim: Victim, planned: PlannedFault) -> Undo | None:
-        """Act, and return the undo. Raises OSError."""
-        ...
-
-
 class Here:
-    """On this machine."""
+    """On this machine: where workers are watched and struck, as `NodeMeters` does on theirs."""
 
     def __init__(self, request: Request) -> None:
         self._mark, self._several = request.mark, bool(request.settings.hosts)
 
     def watch(self, worker: Worker) -> bool:
-        """With several nodes and no agents, some pids belong to other machines and mean nothing here."""
+        """Whether the caller is to note a new worker's end. Some pids of several nodes without agents mean nothing here."""
         return not self._several or self.has(worker.pid, worker.rank)
 
     def has(self, pid: int, _rank: int) -> bool:
@@ -79,8 +64,9 @@ class Here:
 class NodeMeters:
     """The meters of the nodes of one launch at a time; used as the meter of one machine is."""
 
-    def __init__(self, context: RunContext, agents: NodeAgents) -> None:
-        self._context, self._agents = context, agents
+    def __init__(self, context: RunContext, agents: NodeAgents, *, of_clients: bool = False) -> None:
+        """`of_clients`: of a load; the coordinator, beside which engines may run, has its own meter."""
+        self._context, self._agents, self._of_clients = context, agents, of_clients
         self._settings = context.experiment.launcher
         self._energy = context.experiment.energy.model_dump_json()
         self._absences: dict[str, Mapping[str, str]] = {}
@@ -115,7 +101,8 @@ class NodeMeters:
     def start(self, launch: int, _pids: object, *, workers: int) -> None:
         """Begin a launch on its nodes: a first reading of each, and the first comparison of its clock."""
         self.stop()
-        self._launch = _Launch(self._context, launch, self._agents.revive(self._agents.of(self._settings, workers)))
+        agents = self._agents.revive(self._agents.of(self._settings, workers))
+        self._launch = _Launch(self._context, launch, agents, of_clients=self._of_clients)
         self._launch.begin(workers, self._energy)
 
     def stop(self) -> None:
@@ -176,18 +163,23 @@ def _answered(agent: Agent, order: dict[str, Any]) -> dict[str, Any]:
 class _Launch:
     """The launch being metered."""
 
-    def __init__(self, context: RunContext, launch: int, agents: Sequence[Agent]) -> None:
-        self.agents = agents
+    def __init__(self, context: RunContext, launch: int, agents: Sequence[Agent], *, of_clients: bool) -> None:
+        self.agents, self._of_clients = agents, of_clients
+        self._here = {boot_id(): platform.node()} if of_clients and boot_id() else {}
         self._context, self._number, self._writer = context, launch, context.record.writer(launch)
         self._over = threading.Event()
         self._ended: dict[str, Mapping[str, str]] = {}  # node -> its absences, of agents that ended the launch
         self._begun: set[str] = set()
         self._threads = [threading.Thread(target=self._follow, args=(agent,), name="assay-node", daemon=True) for agent in agents]
-        self._meters = metered_by(agents)
+        self._meters = metered_by(agents, self._here)
 
     def _covers(self, node: str) -> list[str]:
         """The nodes on the machine that this one's agent meters."""
-        return [other for other, by in self._meters.items() if by == node]
+        return [other for other, by in self._meters.items() if by == node and not self._is_here(other)]
+
+    def _is_here(self, node: str) -> bool:
+        """Whether the coordinator's own meter reads its machine."""
+        return any(agent.clock in self._here for agent in self.agents if agent.host.name == node)
 
     def begin(self, workers: int, energy: str) -> None:
         record, here = self._context.record, boot_id()
@@ -220,6 +212,8 @@ class _Launch:
     def _outcome(self, agent: Agent, silent_s: float) -> dict[str, Any]:
         name = agent.host.name
         outcome: dict[str, Any] = {"metered_by": self._meters[name]}
+        if self._of_clients:
+            outcome |= {"of_clients": True, "here": self._is_here(name)}
         if name not in self._begun:
             outcome["absent"] = agent.trouble or "its agent did not begin the launch"
         elif name not in self._ended:

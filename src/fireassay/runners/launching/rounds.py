@@ -33,8 +33,11 @@ class Rounds(Metered, ABC):
         writer = self.context.record.writer(job.number)
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
-        # what visits is a child of this process
-        self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
+        # what visits is a child of this process; other children, as the holder of the nodes that an engine lends, are there before
+        others = frozenset(supervisor.family(os.getpid()))
+        self.meter.start(
+            job.number, lambda: [pid for pid in supervisor.family(os.getpid()) if pid not in others], workers=job.planned.workers
+        )
         try:
             visited = self.visit(job)
         finally:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fireassay.launchers.support.base import Ending
+from fireassay.launchers.support.base import Ending, ready
 from fireassay.record.live.progress import Progress, read_progress
 
 TAIL_BYTES = 1 << 16
@@ -182,6 +182,7 @@ class Worker:
     rank: int
     incarnation: int
     pid: int
+    node: int = 0  # as in its progress
 
 
 class Watch:
@@ -213,7 +214,7 @@ class Watch:
             if progress is None:
                 continue
             self.ranks[rank] = progress
-            worker = Worker(rank=rank, incarnation=progress.incarnation, pid=progress.pid)
+            worker = Worker(rank=rank, incarnation=progress.incarnation, pid=progress.pid, node=progress.node)
             if worker not in self._seen:
                 self._seen.add(worker)
                 if self._here(worker):
@@ -254,9 +255,7 @@ def _pidfd(pid: int) -> int | None:
 
 def _has_ended(pid: int, pidfd: int | None) -> bool:
     if pidfd is not None:
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        return bool(poll.poll(0))
+        return ready(pidfd, select.POLLIN, 0.0)
     import psutil
 
     try:

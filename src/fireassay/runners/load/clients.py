@@ -67,6 +67,7 @@ class Clients:
                     "inherited": OF_THE_NODE,
                     "mark": f"{request.mark}host.",  # that of the prefix's own process is another's
                     "watched": str(self._report_file(client)),
+                    "usage": str(self._load.parent / "usage" / f"{host.name}.client-{client}.json"),
                 }
                 outer = {**request.environment, supervisor.MARK: request.mark}
                 self.handles.append(base.start_supervised(request, job, over(host.prefix, list(base.SUPERVISOR)), outer))

@@ -25,7 +25,7 @@ from fireassay.runners.experiment.abandoned_launches import last_request, lost_r
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
-from fireassay.runners.launching.node_meters import mark_of
+from fireassay.runners.launching.node_meters import NodeMeters, mark_of
 from fireassay.runners.load import resent
 from fireassay.runners.load.clients import Clients
 from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
@@ -47,9 +47,10 @@ LEAD_NS: Final = 100_000_000  # from the start command to the start
 class LoadRun:
     """One running load."""
 
-    def __init__(self, context: RunContext, job: Job, engines: Engines) -> None:
+    def __init__(self, context: RunContext, job: Job, engines: Engines, hosts: NodeMeters | None = None) -> None:
+        """`hosts`: the meters of the clients' hosts."""
         assert context.experiment.serving is not None
-        self.context, self.job, self.engines = context, job, engines
+        self.context, self.job, self.engines, self.hosts = context, job, engines, hosts
         seconds = measured_seconds(context.experiment, job.planned)
         arrivals_of = context.experiment.serving.arrivals.model_copy(update={"duration_s": seconds})
         self.serving = context.experiment.serving.model_copy(update={"arrivals": arrivals_of})
@@ -116,8 +117,13 @@ class LoadRun:
             stack.enter_context(self._scraper(engine))
             stack.callback(self.clients.close)
             meter.before_launch()
+            if self.hosts is not None:
+                self.hosts.before_launch()
             self.clients.start()
             stack.callback(meter.stop)
+            if self.hosts is not None:
+                stack.callback(self.hosts.stop)
+                self.hosts.start(self.job.number, None, workers=self.clients.number)
             meter.start(self.job.number, self._pids, workers=self.planned.workers, groups=self._replica_pids)
             self._until_the_end(breaking)
 

@@ -20,22 +20,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse
+from fireassay.printable import some
+from fireassay.spec.explain import did_you_mean, shown
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.model import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.spec.rules.serving import INSIDE
-from fireassay.spec.sections.evaluation import answer_file
+from fireassay.spec.sections.evaluation import MAX_NAME_LENGTH, answer_file
+from fireassay.spec.sections.judge import JUDGED
+from fireassay.spec.sections.ratings import SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fireassay.spec.experiment import Experiment
 
 
 VERB: Final = "evaluate"
 NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)")
+NO_TARGET: Final = Problem("--target", "nothing", "an engine's address, or a folder with a model", "As in --target http://localhost:8000.")
+WITHOUT_TARGET: Final = (  # keys of flags that mean something for answers that exist already
+    *("evaluation.task", "evaluation.data", "evaluation.metrics", "evaluation.options", "quality."),
+    *("launches.confidence", "launches.seed", "data.", "name"),
+)
 SAMPLED: Final = 0.8  # temperature of samples for pass@k, as of Chen et al., arXiv:2107.03374
 
 
@@ -45,7 +54,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--target",
         dest="targets",
         action="append",
-        required=True,
+        default=[],
         metavar="[NAME=]URL|FOLDER",
         help="an engine, or a folder with a model, run in this process; may be repeated, the first is the reference",
     )
@@ -65,7 +74,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
     }
     texts, problems = of_verb.put_flags(data, VERB, namespace)
     of_verb.put_models(data["serving"])
-    problems += _missing(data)
+    problems += [*_missing(data), *([] if targets else [NO_TARGET])]
     _sample(data, {item.name for item in texts})
     task = str(data["evaluation"].get("task", "task"))
     data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task), "cache": "as_is"}
@@ -73,15 +82,41 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         data["prices"] = {"source": PRICE_SOURCE, "date": SystemClock().utc().date(), **data["prices"]}
     data.setdefault("name", Path(task).stem or "task")
     if "quality" in data:
-        data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("task",)))
+        judged = (JUDGED,) if "judge" in data["evaluation"] else ()
+        data["quality"]["metric"] = next(iter((*judged, *(data["evaluation"].get("metrics") or ("task",)))))
+    return of_verb.experiment_of(data, problems, as_flag)
+
+
+def held_experiment(namespace: argparse.Namespace, held: Mapping[str, Any]) -> Experiment:
+    """The experiment that judges what the data holds already; `held`: its keys of [evaluation]. Raises SpecError: a flag that engines need."""
+    data: dict[str, Any] = {
+        "workload": {"runner": "answers", "work": "items"},
+        "gates": {"efficiency": "none"},
+        "noise": {"sentinel_s": 0.0},  # nothing is timed
+        "serving": {"targets": [{}]},  # for flags that are refused here
+        "evaluation": dict(held),
+    }
+    texts, problems = of_verb.put_flags(data, VERB, namespace)
+    del data["serving"]
+    problems += [
+        Problem(item.name, shown(text), "none without --target: nothing is sent", "Leave it out, or name an engine.")
+        for item, text in texts.items()
+        if not item.path.startswith(WITHOUT_TARGET)
+    ]
+    data.setdefault("name", data["evaluation"]["task"])
+    if "quality" in data:
+        data["quality"]["metric"] = next(iter((*data["evaluation"].get("metrics", ()), *held["given"]["fields"])))
     return of_verb.experiment_of(data, problems, as_flag)
 
 
 def _sample(data: dict[str, Any], given: set[str]) -> None:
-    """pass@k and votes of k above 1 need as many answers to each item, which differ only if they are sampled; unless the user says otherwise."""
+    """pass@k, votes and the best of k above 1 need as many answers to each item, which differ only if they are sampled; unless the user says otherwise."""
     steps = data["evaluation"].get("steps", {})
     votes = steps.get("levels", "") if steps.get("what", "samples") == "samples" else ""
-    wanted = max((int(k) for text in (data["evaluation"].get("k", ""), votes) for k in re.findall(r"\d{1,4}", str(text))), default=1)
+    best_of = data["evaluation"].get("best_of", {}).get("candidates", "")
+    wanted = max(
+        (int(k) for text in (data["evaluation"].get("k", ""), votes, best_of) for k in re.findall(r"\d{1,4}", str(text))), default=1
+    )
     if wanted > 1 and "--repetitions" not in given:
         data.setdefault("launches", {})["per_configuration"] = wanted
     if wanted > 1 and "--temperature" not in given:
@@ -113,6 +148,8 @@ def as_flag(problem: Problem) -> Problem:
 
 
 SCORE: Final = "score"
+REFERENCE_SIDE: Final = "reference_side"  # a flag that is no key: the first of `answers`
+MAX_NAMED: Final = 10  # sides in a message
 
 
 def add_score_flags(parser: argparse.ArgumentParser) -> None:
@@ -120,12 +157,45 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="[NAME=]FILE", help="JSONL or CSV with one answer per line; the first is the reference side"
     )
+    parser.add_argument("--reference-side", metavar="NAME", help="with --side: the value that is the reference (the first one)")
     of_verb.declare(parser.add_argument_group("keys of the experiment"), of_verb.flags_of(SCORE))
 
 
-def score_experiment(namespace: argparse.Namespace) -> Experiment:
-    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
-    files = [answer_file(text, index) for index, text in enumerate(namespace.files)]
+def side_field(namespace: argparse.Namespace) -> str:
+    """The field of --side; empty without it. Raises SpecError: there are several files, or --reference-side without it."""
+    field: str = getattr(namespace, f"{of_verb.PREFIX}side") or ""
+    if field and len(namespace.files) > 1:
+        fix = "Give one file that holds all sides, or one file for each side without --side."
+        raise refuse("--side", f"{field}, with {len(namespace.files)} files", "one file", fix, source="the flags")
+    if namespace.reference_side and not field:
+        fix = "As in --side model --reference-side base."
+        raise refuse("--reference-side", namespace.reference_side, "only with --side", fix, source="the flags")
+    return field
+
+
+def sides_of(namespace: argparse.Namespace, values: Sequence[str]) -> list[dict[str, str]]:
+    """The sides of one file as tables of `answers`, the reference first. Raises SpecError: --reference-side is none of them."""
+    reference = namespace.reference_side or values[0]
+    if reference not in values:
+        allowed = f"one of {some(values, MAX_NAMED)}"
+        raise refuse("--reference-side", shown(reference), allowed, did_you_mean(reference, values), source="the flags")
+    return side_tables(sorted(values, key=lambda one: one != reference), answer_file(namespace.files[0], 0)["path"])
+
+
+def side_tables(values: Sequence[str], path: str) -> list[dict[str, str]]:
+    """The sides of one file as tables of `answers`."""
+    found: list[dict[str, str]] = []
+    for value in values:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", value).strip("-._")[: MAX_NAME_LENGTH - 4] or "side"
+        taken = [one["name"] for one in found]
+        name = next(each for number in range(1, len(values) + 1) if (each := plain if number == 1 else f"{plain}-{number}") not in taken)
+        found.append({"name": name, "path": path, "side": value})
+    return found
+
+
+def score_experiment(namespace: argparse.Namespace, sides: Sequence[dict[str, str]] = ()) -> Experiment:
+    """The experiment that the flags describe; `sides` are those of one file. Raises SpecError: every problem of the flags at once."""
+    files = list(sides) or [answer_file(text, index) for index, text in enumerate(namespace.files)]
     data: dict[str, Any] = {
         "name": _name([file["name"] for file in files]),
         "workload": {"runner": "answers", "work": "items"},
@@ -134,9 +204,16 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
         "noise": {"sentinel_s": 0.0},  # nothing is timed
         "evaluation": {"answers": files},
     }
-    _, problems = of_verb.put_flags(data, SCORE, namespace)
+    texts, problems = of_verb.put_flags(data, SCORE, namespace)
+    given = data["evaluation"].get("given", {}).get("fields", ())
+    judged = (JUDGED,) if "judge" in data["evaluation"] else ()
+    if (given or judged) and "--metric" not in {item.name for item in texts}:
+        data["evaluation"]["metrics"] = []
+    form = data["evaluation"].get("ratings", {}).get("form")
+    if form in SCORES and "--metric" not in {item.name for item in texts}:
+        data["evaluation"]["metrics"] = [SCORES[form]]
     if "quality" in data:
-        data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("exact_match",)))
+        data["quality"]["metric"] = next(iter((*judged, *(data["evaluation"].get("metrics") or ()), *given)), "exact_match")
     return of_verb.experiment_of(data, problems, lambda problem: of_verb.as_flag(problem, of_verb.flags_of(SCORE)))
 
 
@@ -162,18 +239,23 @@ def score_words(experiment: Experiment, folder: Path) -> tuple[tuple[str, ...], 
     paths = [one.path if here else str(folder / one.path) for one in evaluation.answers]
     named = zip(evaluation.answers, paths, strict=True)
     files = tuple(path if answer_file(path, 0)["name"] == one.name else f"{one.name}={path}" for one, path in named)
-    usual = ("--name", _name([one.name for one in evaluation.answers]))
-    words = (files, *(flag for flag in of_verb.words_of(experiment, SCORE) if flag != usual))
-    return words if _asks(words) == _comparable(experiment, files) else ()
+    sides = [one.side for one in evaluation.answers] if evaluation.fields.side else []
+    if evaluation.ratings is not None:  # the sides are in the file
+        files = tuple(dict.fromkeys(paths))
+    names = [one.name for one in evaluation.answers] if evaluation.ratings is None or sides else [answer_file(files[0], 0)["name"]]
+    usual = (("--name", _name(names)), ("--metric", ""))
+    flags = [flag for flag in of_verb.words_of(experiment, SCORE) if flag not in usual]
+    words = (tuple(paths[:1]), ("--reference-side", sides[0]), *flags) if sides else (files, *flags)
+    return words if _asks(words, sides) == _comparable(experiment, words[0]) else ()
 
 
-def _asks(words: Sequence[Sequence[str]]) -> dict[str, Any] | None:
-    """What the words of `assay score` ask; None if they are refused, as for a file that is gone."""
+def _asks(words: Sequence[Sequence[str]], sides: Sequence[str]) -> dict[str, Any] | None:
+    """What the words of `assay score` ask of a file with these sides; None if they are refused, as for a file that is gone."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_score_flags(parser)
     namespace = parser.parse_args([word for each in words for word in each])
     try:
-        return _comparable(score_experiment(namespace), namespace.files)
+        return _comparable(score_experiment(namespace, sides_of(namespace, sides) if sides else ()), namespace.files)
     except SpecError:
         return None
 

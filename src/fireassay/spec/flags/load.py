@@ -41,7 +41,9 @@ QUICK: Final = (  # of --quick, unless a flag says it: attribute, key, value
 )
 URLS: Final = re.compile(r"serving\.targets\[\d+\]\.urls")
 # Of a request, not of a server; Azure has servers at /models and /score.
-REQUEST_PATH: Final = re.compile(r"(?:(?:/v1)?/chat/completions|/v1/(?:completions|embeddings|rerank|score|responses|models))/?$")
+REQUEST_PATH: Final = re.compile(
+    r"(?:(?:/v1)?/chat/completions|/v1/(?:completions|embeddings|rerank|score|responses|models|images/generations|audio/speech))/?$"
+)
 NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
 

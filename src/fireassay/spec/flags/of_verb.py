@@ -107,8 +107,9 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
         parts = [_read(item, part) for part in text] if isinstance(text, list) else [_read(item, text)]
         if unread := [part for part in parts if isinstance(part, Problem)]:
             problems += unread
-        elif not isinstance(text, list):
-            put(data, item.path, parts[0])
+        elif not isinstance(text, list):  # a file may give the whole section
+            whole = isinstance(parts[0], dict) and item.key.type == "text"
+            put(data, item.path.rpartition(".")[0] if whole else item.path, parts[0])
         else:
             put(data, item.path, dict(parts) if item.key.type.startswith("table of") else parts)
     return problems

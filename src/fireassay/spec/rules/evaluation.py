@@ -17,7 +17,10 @@ from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, did_you_mean, shown
 from fireassay.spec.model import Model
+from fireassay.spec.rules.given_scores import GIVEN_RULES
+from fireassay.spec.rules.judge import JUDGE_RULES
 from fireassay.spec.rules.partial import Demand, broken, right
+from fireassay.spec.rules.ratings import RATINGS_RULES
 from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.spec.rules.steps import STEP_RULES
 from fireassay.spec.sections.scenario import DATASET
@@ -109,6 +112,9 @@ EVALUATION_RULES = (
     _load_of_items,
     _enough_samples,
     *STEP_RULES,
+    *GIVEN_RULES,
+    *RATINGS_RULES,
+    *JUDGE_RULES,
 )
 
 
@@ -118,9 +124,17 @@ EVALUATION_RULES = (
 SCORELESS: Final = ("command", "function", "collectives", "network", "fleet")  # runners whose workload reports no scores
 FIELDLESS: Final = ("text", "sharegpt")  # prompt formats without reference answers
 
-READS: Final = {"generation": ("texts",), "loglikelihood": ("texts", "likelihoods"), "code": ("programs",)}  # method -> what scores read
+READS: Final = {  # method -> what scores read
+    "generation": ("texts",),
+    "loglikelihood": ("texts", "likelihoods"),
+    "code": ("programs",),
+    "images": ("heads", "images"),
+    "image_files": ("images",),
+}
 INSTEAD: Final = {
     "programs": "Programs are judged by their tests: assay evaluate --task humaneval --data problems.jsonl",
+    "heads": "It needs a task of images: assay evaluate --task genai_bench --data DIR --target URL",
+    "images": "It reads images: name the field of their paths with --image.",
     "likelihoods": "It needs a task of choices by log-likelihood: assay evaluate --task mmlu --task-option variant=letter.",
 }
 
@@ -129,6 +143,12 @@ INSTEAD: Final = {
 def scores_of_a_load() -> tuple[str, ...]:
     """The scores that a load can compute from its own answers."""
     return tuple(name for name, metric in sorted(catalog.load_all("quality.scoring.metrics").items()) if metric.timed)
+
+
+def method_of_files(experiment: Experiment) -> str:
+    """What the answers of files are to scores: texts, or images that they name."""
+    evaluation = experiment.evaluation
+    return "image_files" if evaluation is not None and evaluation.fields.image else "generation"
 
 
 @cache

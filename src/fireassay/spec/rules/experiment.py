@@ -21,11 +21,11 @@ from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, closest, did_you_mean, shown
 from fireassay.spec.model import MAX_PLAIN_OBJECTIVE_S
 from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
-from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers, unfit
+from fireassay.spec.rules.evaluation import EVALUATION_RULES, method_of_files, scores_answers, unfit
 from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.program import PROGRAM_RULES
-from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
+from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES, example_objective
 from fireassay.spec.sections import target
 from fireassay.spec.sections.carbon import carbon_is_known
 from fireassay.spec.sections.costs import flops_say_enough
@@ -361,7 +361,8 @@ def _notes_of_load(experiment: Experiment) -> Iterator[str]:
             yield f"serving.objectives.{name} is {limit:g} seconds. If milliseconds are meant, write {limit / 1000:g}."
     gates = experiment.gates
     if experiment.evaluation is None and not (serving.objectives.any or gates.latency_cap or gates.throughput_floor):
-        yield "no objectives are given: latency and throughput are reported, and nothing can pass or fail (assay load: --slo ttft=200ms)."
+        flag = f"--slo {example_objective(serving)[1]}"
+        yield f"no objectives are given: latency and throughput are reported, and nothing can pass or fail (assay load: {flag})."
     if serving.prompts.answer_field and experiment.quality is None:
         yield (
             "reference answers are given without [quality]: no answer is scored. "
@@ -426,9 +427,9 @@ def _missing_plug_in(where: str, package: str, name: str) -> Iterator[Problem]:
 
 
 def _missing_scores(experiment: Experiment) -> Iterator[Problem]:
-    """Answer files hold texts. What a task yields is known only from its file, so here its scores need only exist."""
+    """Answer files hold texts, or name images. What a task yields is known only from its file, so here its scores need only exist."""
     metrics = experiment.evaluation.metrics if experiment.evaluation is not None else ()
-    method = "generation" if scores_answers(experiment) else "loglikelihood"
+    method = method_of_files(experiment) if scores_answers(experiment) else "loglikelihood"
     for index, name in right(metrics):
         if scores_answers(experiment) or name not in (*catalog.names(SCORES), *catalog.third_party(SCORES)):
             yield from unfit(f"evaluation.metrics[{index}]", name, method)

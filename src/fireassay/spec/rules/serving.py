@@ -238,6 +238,18 @@ def _token_times_need_a_stream(serving: Serving) -> Iterator[Problem]:
             yield Problem(f"serving.objectives.{name}", shown(value), allowed, "Write e2e_s, the latency of the whole answer.")
 
 
+def example_objective(serving: Serving) -> tuple[str, str]:
+    """An objective that this load can meet, as a key of the file and as a value of the flag --slo."""
+    of_whole = serving.stream is False or serving.task in WITHOUT_TIMES
+    return ("e2e_s = 10", "e2e=10s") if of_whole else ("ttft_s = 0.2", "ttft=200ms")
+
+
+def _a_search_has_objectives(serving: Serving) -> Iterator[Problem]:
+    if serving.search is True and not any(limit > 0 for limit in serving.objectives.limits.values()):
+        fix = f"Add [serving.objectives] with {example_objective(serving)[0]} or another."
+        yield Problem("serving.search", "true without an objective", "a search for the highest rate that meets objectives", fix)
+
+
 def _checks_of_answers(serving: Serving) -> Iterator[Problem]:
     checks, task = serving.correctness, serving.task
     kept = serving.client.keep_text is not False
@@ -295,13 +307,7 @@ LOAD_RULES = (
         "Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
         found="true without serving.rate",
     ),
-    Demand(
-        "serving.search",
-        lambda s: s.search is True and not any(limit > 0 for limit in s.objectives.limits.values()),
-        "a search for the highest rate that meets objectives",
-        "Add [serving.objectives] with ttft_s = 0.2 or another.",
-        found="true without an objective",
-    ),
+    _a_search_has_objectives,
     _scenarios,
     _token_times_need_a_stream,
     _checks_of_answers,

@@ -25,9 +25,13 @@ KEYS: Final = (
 
 
 def _levels(experiment: Experiment) -> Iterator[Problem]:
-    steps = experiment.steps
-    if steps is None:
+    steps = experiment.evaluation.steps if experiment.evaluation is not None else None
+    if steps is None or not steps.levels:
         return
+    if steps.what == "candidates":
+        yield Problem(
+            "evaluation.steps.what", '"candidates"', "samples, turns or reasoning_tokens", "Candidates are compared by --best-of N."
+        )
     found = [level for _, level in right(steps.levels)]
     for level in repeated(found):
         yield Problem(LEVELS, f"{level} twice", "each number of steps once")
@@ -75,7 +79,7 @@ def _sampled(experiment: Experiment) -> Iterator[Problem]:
 STEP_RULES = (
     Demand(
         LEVELS,
-        lambda e: e.steps is not None and e.serving is None,
+        lambda e: e.steps is not None and e.serving is None and e.steps.what != "candidates",
         "steps of a running engine: the steps of stored answers are fixed",
         "Use: assay evaluate --task NAME --data PATH --target URL --steps 1,2,4,8",
     ),

@@ -12,6 +12,9 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import NAME_PATTERN, Model, Words, flag, listed, option, plain_option
+from fireassay.spec.sections.given_scores import BestOf, GivenScores
+from fireassay.spec.sections.judge import Judge
+from fireassay.spec.sections.ratings import Ratings
 from fireassay.spec.sections.steps import Steps
 
 Option = str | int | float | bool
@@ -27,6 +30,7 @@ class AnswerFile(Model):
         min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN, description="Name of these answers in configurations and reports."
     )
     path: str = Field(min_length=1, description="JSONL or CSV, one answer per line, relative to the experiment's file.")
+    side: str = Field("", description="With fields.side: the value of that field in these answers' lines; other lines are not read.")
 
 
 class Fields(Model):
@@ -38,10 +42,19 @@ class Fields(Model):
     answer: Annotated[str, flag("--answer", "NAME", "field of the answer ({default})", score=30)] = Field(
         "answer", min_length=1, description="The field of the answer. null, or no such field: nothing was answered, which is never wrong."
     )
+    image: Annotated[str, flag("--image", "NAME", "field of an image's file, which is the answer instead of a text", score=32)] = Field(
+        "",
+        description="The field of an image's path, relative to the folder of the file of answers (or a data URL): the image is the answer. Nothing is "
+        "fetched, and nothing outside of that folder is read. It is to show the reference, or without a field named as such the prompt. "
+        "null: missing. Default: answers are texts.",
+    )
     reference: Annotated[str, flag("--reference", "NAME", "field of the reference: a text, or a list of them ({default})", score=20)] = (
         Field("reference", min_length=1, description="The field of the reference: a text, or a list of equally good ones.")
     )
     prompt: str = Field("prompt", min_length=1, description="The field of the prompt, if there is one; only shown.")
+    side: Annotated[str, flag("--side", "NAME", "field of one file whose values are the sides, as model", score=42)] = Field(
+        "", description="The field that tells the sides of one file apart: each of `answers` names its value as `side`."
+    )
     cluster: Annotated[str, flag("--cluster", "NAME", "field that items share which depend on each other (a passage)", score=50)] = Field(
         "", description="The field whose value items share that may be lost together: a passage, a subject, a template."
     )
@@ -49,7 +62,8 @@ class Fields(Model):
         "", description="The field of an item's weight. Default: all count alike."
     )
     groups: Annotated[Words, flag("--group", "NAME", "field whose values are scored apart; may be repeated", many=True, score=60)] = Field(
-        (), description="Fields whose values are scored apart, as subgroups: language, dialect, difficulty."
+        (),
+        description="Fields whose values are scored apart, as subgroups: language, dialect, difficulty. A list puts an item into several.",
     )
 
 
@@ -87,6 +101,10 @@ class Evaluation(Model):
     )
     fields: Fields = Fields()
     steps: Steps = Steps()
+    given: GivenScores | None = Field(None, description="Scores that another program computed, in fields of the files.")
+    best_of: BestOf | None = Field(None, description="Choice of the best of several candidates for each item.")
+    ratings: Ratings | None = Field(None, description="What people said of the answers, instead of the answers themselves.")
+    judge: Judge | None = Field(None, description="A model that judges the answers.")
     metrics: Annotated[
         Words,
         flag("--metric", "A,B", "scores, the first decides ({default})", default=("exact_match",), score=10),

@@ -242,6 +242,9 @@ class Client(Model):
         64.0, gt=0.0, le=65536.0, description="Maximum size of an answer, MiB; beyond it the request counts as failed."
     )
     keep_text: bool = Field(True, description="Whether the answers' text is kept. It is needed for quality and for identity checks.")
+    keep_images: str = Field(
+        "", description="text_to_image: the folder in which images are kept as files, by their digests. An evaluation of images sets it."
+    )
     transport: Literal["auto", "compiled", "lean", "library"] = Field(
         "auto",
         description="compiled: assay's own HTTP/1.1 in a thread below the interpreter. lean: the same in Python. library: httpx, for "

@@ -28,12 +28,12 @@ class Steps(Model):
         flag("--steps", "1,2,4,8", "quality against so many steps, and the smallest number that is enough", evaluate=72),
     ] = Field((), description="Numbers of steps to compare, each once, two or more. Empty: none are compared.")
     what: Annotated[
-        Literal["samples", "turns", "reasoning_tokens"],
+        Literal["samples", "turns", "reasoning_tokens", "candidates"],
         flag("--step-is", "WHAT", "samples (a majority votes), turns (it checks its answer), or reasoning_tokens ({default})", evaluate=73),
     ] = Field(
         "samples",
         description="What a step is. samples: answers to an item, of which the majority counts. turns: another request, with the model's own answer "
-        "and `again`. reasoning_tokens: a budget, sent as `field`.",
+        "and `again`. reasoning_tokens: a budget, sent as `field`. candidates: made by evaluation.best_of alone.",
     )
     field: Annotated[
         str, flag("--step-field", "KEY[=A,B]", "reasoning_tokens: the body's key for the budget, as thinking.budget_tokens", evaluate=74)

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from fireassay.spec.hosts_file import of_clients
+from fireassay.spec.hosts_file import launcher_of, of_clients
 from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, in_this_folder, listed, seconds, variable
 
 MODULE: Final = "-m "  # before the name of a module, as Python takes it
@@ -295,9 +295,21 @@ class Kubernetes(Model):
 class Launcher(Model):
     """Where the workers run."""
 
-    kind: Annotated[str, flag("--launcher", "NAME", "where the workers run ({default})", run=330, profile=50, comm=190)] = Field(
-        "local", description="The launcher: the name of a file in fireassay/launchers."
-    )
+    kind: Annotated[
+        str,
+        flag(
+            "--launcher",
+            "NAME",
+            "where the workers run, or a file with [launcher] ({default})",
+            read=launcher_of,
+            run=330,
+            profile=50,
+            comm=165,
+        ),
+        flag(
+            "--launcher", "NAME", "engine that lends hosts to the client processes, or a file with [launcher]", read=launcher_of, load=334
+        ),
+    ] = Field("local", description="The launcher: the name of a file in fireassay/launchers.")
     python: Annotated[
         str, flag("--python", "FILE", "Python that runs the script, of another environment", read=in_this_folder, run=335, profile=55)
     ] = Field(
@@ -350,7 +362,7 @@ class Launcher(Model):
         ge=1,
         le=4096,
         description="For a cluster: workers (of a load: client processes) of each node. Unset: one per GPU of a node, or one where there is none; with "
-        "mpi the slots of a node. A level takes as many of the first nodes as it fills.",
+        "mpi the slots of a node; with nodes an equal share of all hosts. A level takes as many of the first nodes as it fills.",
     )
     resume_on_preemption: Annotated[
         int | None, flag("--resume-on-preemption", "N", "ask a cluster for nodes again up to N times if it takes them away", run=406)

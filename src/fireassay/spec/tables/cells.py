@@ -23,10 +23,9 @@ from typing import Final, Literal
 from fireassay.errors import refuse
 from fireassay.spec.tables.headings import SECONDS, heading
 from fireassay.spec.tables.latex import rows_of
-from fireassay.spec.tables.spaced import RULER, printed
+from fireassay.spec.tables.spaced import MAX_HEADING, RULER, printed
 
 SEPARATORS: Final = (",", "\t", ";", "|")
-MAX_HEADING: Final = 20_000  # characters of a row: each cell of the first is read as a heading in many ways
 MAX_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*([|+]\s*:?-+:?\s*)+\|?\s*$")
 _BOX: Final = str.maketrans(

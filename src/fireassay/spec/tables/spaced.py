@@ -21,6 +21,7 @@ from fireassay.printable import some
 from fireassay.spec.tables.headings import heading
 
 MAX_WORDS: Final = 5  # of one heading
+MAX_HEADING: Final = 20_000  # characters of a row: each cell of the first is read as a heading in many ways
 MAX_HEADINGS: Final = 64  # of a header that is split; a longer one is split at every blank
 MAX_SHOWN: Final = 2  # of the lines that are not read
 RULER: Final = re.compile(r"\s*[-=─━]{3,}[-=─━\s]*")
@@ -82,6 +83,9 @@ def _header(lines: Sequence[str], worth: Worth, most: int) -> tuple[int, Cells] 
             continue
         if "|" in line:
             return None
+        if len(line) > MAX_HEADING:
+            first = False
+            continue
         below = _below(lines, index, most)
         cells, parted = _heads(line, below), worth(line)
         if _known(cells) > max(1, parted) and (_fits(cells, below) or (first and not parted)):

@@ -6,6 +6,10 @@ others it is compared with, and the best need not be known beforehand (Hsu, Anna
 least one, the best, is truly enough: the probability that any other is falsely called enough is kept by Bonferroni over the L - 1 others, so every
 bound is at confidence 1 - (1 - c) / (L - 1). The knee is the smallest level that is enough. If only the largest is, no knee is shown.
 
+Where no item is worse at a larger level (the best of k candidates), the largest level is the best, and each other one is compared with it alone, from
+the largest downwards until one is not shown to be enough. Such a fixed sequence needs no correction (Maurer, Hothorn & Lehmacher, 1995): a level is
+falsely called enough only if the largest one that is not enough is, which is one test.
+
 Cannot tell: levels between those that were measured; a knee beyond the largest.
 """
 
@@ -42,6 +46,20 @@ def knee(levels: int, lower: Pair, margin: float, confidence: float) -> Knee:
     each = confidence_of_each(levels, confidence)
     enough = tuple(_is_enough(one, levels, lower, margin, each) for one in range(levels))
     return Knee(at=next((one for one in range(levels) if enough[one]), None), enough=enough, confidence=each)
+
+
+def knee_of_rising(levels: int, lower: Pair, margin: float, confidence: float) -> Knee:
+    """The knee of levels of which none is worse than a smaller one for any item; the largest is enough.
+
+    Raises:
+        ValueError: as `knee`.
+    """
+    if levels < 2 or not margin > 0.0:
+        raise ValueError(f"a knee needs two levels or more and a margin above 0, not {levels} and {margin}")
+    at = levels - 1
+    while at and (bound := lower(at - 1, levels - 1, confidence)) is not None and bound > -margin:
+        at -= 1
+    return Knee(at=at, enough=tuple(one >= at for one in range(levels)), confidence=confidence)
 
 
 def _is_enough(one: int, levels: int, lower: Pair, margin: float, confidence: float) -> bool:

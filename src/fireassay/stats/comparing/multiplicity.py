@@ -33,6 +33,13 @@ from numpy.typing import NDArray
 from fireassay.stats.intervals.intervals import MAX_REPETITIONS, Interval, fraction, t_quantile
 
 
+def each_of(confidence: float, count: int) -> float:
+    """Confidence of each of so many bounds for all to hold together (Bonferroni): 1 - (1 - confidence) / count."""
+    if count < 1:
+        raise ValueError(f"the number of bounds must be at least 1, not {count}")
+    return 1.0 - (1.0 - fraction(confidence, "confidence")) / count
+
+
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Adjusted p-values in input order; each compares with the level on its own."""
     p = _probabilities(p_values)

@@ -34,6 +34,7 @@ MISSED: Final = 0.01  # how often values may lie beyond the extrapolation
 NEAR_THE_MEAN: Final = 1e-4  # in standard deviations: the formula is 0/0 there
 FARTHEST: Final = 40.0  # standard deviations
 MAX_STEPS: Final = 200  # of Newton's method; about ten is usual
+LEAST_WEIGHT: Final = 1e-100  # beside one of about 1: a smaller one counts as none, for floats hold no reciprocal square of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +53,15 @@ class Units:
 
 def lower(units: Units, least: float, confidence: float) -> float:
     """One-sided lower bound of the mean over items, each at least `least`."""
-    alpha, mean = 1.0 - confidence, units.mean
     if not math.isfinite(least):
         return -math.inf
+    _, power = math.frexp(float(np.abs(units.totals).max(initial=abs(least))))  # totals of about 1: floats hold their squares
+    scaled = replace(units, totals=np.ldexp(units.totals, -power))
+    return math.ldexp(_lower(scaled, math.ldexp(least, -power), 1.0 - confidence), power)
+
+
+def _lower(units: Units, least: float, alpha: float) -> float:
+    mean = units.mean
     if mean <= least:
         return least
     if (exact := _of_two_values(units, least, alpha)) is not None:
@@ -128,6 +135,9 @@ def _of_two_values(units: Units, least: float, alpha: float) -> float | None:
 
 def _score(weights: Array, counts: Array) -> float:
     """Normal quantile of P(sum_i w_i E_i <= 0), E independent standard exponentials, `counts[i]` of them with weight w_i."""
+    _, power = math.frexp(float(np.abs(weights).max()))
+    weights = np.ldexp(weights, -power)
+    weights = np.where(np.abs(weights) < LEAST_WEIGHT, 0.0, weights)
     if float(weights.min()) >= 0.0 or float(weights.max()) <= 0.0:
         return -FARTHEST if float(weights.min()) >= 0.0 else FARTHEST
     s = _saddle(weights, counts)

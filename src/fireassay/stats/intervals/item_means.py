@@ -54,7 +54,7 @@ def wilson(right: float, total: float, confidence: float) -> Interval:
 def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tuple[float, float], confidence: float) -> Interval:
     """Interval of the weighted mean of `values` (shape [items]); fewer than two units bound nothing but the scale."""
     mean, error, units = of_units(values, weights, clusters)
-    if units > 1 and is_share(values, clusters):
+    if units > 1 and is_share(values, clusters, scale):
         total = _effective(mean, error, weights)
         return wilson(mean * total, total, confidence)
     member = members(len(values), clusters)
@@ -67,9 +67,9 @@ def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tupl
     return Interval(value=mean, low=max(scale[0], mean + low), high=min(scale[1], mean + high))
 
 
-def is_share(values: Array, clusters: Labels | None) -> bool:
-    """True if independent items are each right or wrong."""
-    return clusters is None and bool(np.isin(values, (0.0, 1.0)).all())
+def is_share(values: Array, clusters: Labels | None, scale: tuple[float, float]) -> bool:
+    """True if independent items are each right or wrong; zeros and ones on an unknown scale may be others next time."""
+    return clusters is None and scale == (0.0, 1.0) and bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def _effective(share: float, error: float, weights: Array) -> float:

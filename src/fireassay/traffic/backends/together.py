@@ -3,7 +3,7 @@
 In OpenAI's dialect, images and speech included.  URL: https://api.together.xyz.  The key comes from TOGETHER_API_KEY unless
 `api_key_env` names another variable.
 
-Options: `path`, `omit`, `max_tokens_key`, `voice`, `audio_bytes_per_s`, `body.KEY`, `json.KEY`.
+Options: `path`, `omit`, `max_tokens_key`, `voice`, `audio_bytes_per_s`, `image_size`, `partial_images`, `body.KEY`, `json.KEY`.
 Source: https://docs.together.ai/docs/openai-api-compatibility.
 """
 

@@ -4,7 +4,7 @@ In OpenAI's dialect, with answers of exactly the requested length: `ignore_eos` 
 chunk; reasoning in `reasoning` (0.12 and later) or `reasoning_content`.  Cached tokens are reported if the server runs with
 --enable-prompt-tokens-details.
 
-Options: `path`, `omit`, `max_tokens_key`, `echo_tokens`, `voice`, `audio_bytes_per_s`, `body.KEY`, `json.KEY`.
+Options: `path`, `omit`, `max_tokens_key`, `echo_tokens`, `voice`, `audio_bytes_per_s`, `image_size`, `partial_images`, `body.KEY`, `json.KEY`.
 Source: https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 """
 

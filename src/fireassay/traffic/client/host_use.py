@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
-STAT = Path("/proc/stat")
+from fireassay.record.machine import Machine, Unread, cpu_ticks
 
 
 class HostUse:
@@ -35,8 +34,8 @@ class HostUse:
 def _ticks() -> tuple[int, int] | None:
     """Busy and all ticks of the host's processors since its start."""
     try:
-        user, nice, system, idle, iowait, irq, softirq, steal = map(int, STAT.read_text().split()[1:9])
-    except (OSError, ValueError):
+        ticks = cpu_ticks(Machine())
+    except (Unread, ValueError):
         return None
-    busy = user + nice + system + irq + softirq + steal
-    return busy, busy + idle + iowait
+    every = sum(ticks.values())
+    return every - ticks["idle"] - ticks["iowait"], every

@@ -36,6 +36,7 @@ from fireassay.traffic.arrivals.schedule import KINDS
 from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.host_use import HostUse
+from fireassay.traffic.client.kept_images import keeping
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan
@@ -210,7 +211,7 @@ class Client:
             agenda=Agenda(schedule, assigned, arrivals.predecessors(schedule)),
             make=maker(job, prompts, task, backend, schedule),
             after=prompts.after,
-            read=backend.read,
+            read=keeping(backend.read, Path(client.keep_images)) if client.keep_images else backend.read,
             transports=self.ways,
             balance=job.target.balance,
             warm_up_ns=_ns(serving.arrivals.warm_up_s),

@@ -1,4 +1,7 @@
-"""How good are answers with so many steps, what do these take, and how many are enough?  As a verdict and its page say it."""
+"""How good are answers with so many steps, what do these take, and how many are enough?  As a verdict and its page say it.
+
+What does another score say of the candidates that the deciding one chooses?
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ class KneeRow:
     task: str
     engine: str
     title: str  # of the score
-    share: bool  # the score lies between 0 and 1
+    share: bool  # the score is shown in per cent
+    lower: bool  # lower is better
     what: str  # "samples", "turns", "reasoning_tokens"
     margin: float
     given: bool  # whether the margin was
@@ -49,3 +53,22 @@ class KneeRow:
     items: int
     confidence: float  # of each bound
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceRow:
+    """What another score says of the best of k candidates by the deciding score, at one configuration."""
+
+    task: str
+    column: str  # the configuration's label
+    by: str  # title of the deciding score
+    other: str
+    share: bool  # the other score is shown in per cent
+    k: int
+    value: Value  # the other score of the chosen candidate
+    random: Value  # of a random one
+    own_best: Value  # of its own best of k
+    gain: Value  # by the choice, better is positive
+    optimism: Value  # the deciding score's gain less that
+    items: int
+    left: int  # items without a candidate that has both scores

@@ -77,11 +77,7 @@ def test_what_is_understood_is_no_problem() -> None:
 @pytest.mark.parametrize(
     ("backend", "options", "words"),
     [
-        (
-            "vllm",
-            {"pth": "/x"},
-            "options of vllm: path, omit, max_tokens_key, echo_tokens, voice, audio_bytes_per_s, body.KEY, json.KEY. Did you mean path?",
-        ),
+        ("vllm", {"pth": "/x"}, "audio_bytes_per_s, image_size, partial_images, body.KEY, json.KEY. Did you mean path?"),
         ("vllm", {"top_k": 40}, '"body.top_k" adds a key to every body.'),
         ("vllm", {"path": "v2"}, "begins with a slash"),
         ("vllm", {"body.model": "m2"}, "model is set by the experiment"),

@@ -59,3 +59,18 @@ def test_a_node_that_could_not_be_read_is_named() -> None:
 
 def test_one_machine_is_not_examined() -> None:
     assert audited.blind_nodes(good().measured(), {}) == "all workers ran on one machine"
+
+
+def test_pods_of_different_images_are_named_with_both_digests() -> None:
+    made = good()
+    old, new = (f"lab/train@sha256:{digit * 64}" for digit in "12")
+    made.manifest["environment"]["before"]["allocation"] = {"images": {"w-0": old, "w-1": new, "w-2": old}}
+    (finding,) = audited.examine_images(made.measured(), {})
+    assert (finding.rule, finding.severity) == ("image", "warning")
+    assert finding.evidence == "pods ran different images: sha256:111111111111 in w-0, w-2; sha256:222222222222 in w-1"
+
+
+def test_one_image_for_all_pods_is_no_finding() -> None:
+    made = good()
+    made.manifest["environment"]["before"]["allocation"] = {"image_id": "lab/train@sha256:1"}
+    assert list(audited.examine_images(made.measured(), {})) == []

@@ -22,14 +22,17 @@ from fireassay.frames.evaluation.item_scores import (
     requested,
     tasks,
 )
-from fireassay.frames.evaluation.steps import compares_budgets
+from fireassay.frames.evaluation.rated import by_judge, were_rated
+from fireassay.frames.evaluation.steps import chooses, compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
 from fireassay.printable import some
+from fireassay.quality.scoring.elsewhere import METHOD as ELSEWHERE
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.scoring import NO_SCORE
 from fireassay.reports.words import cut
+from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
 
@@ -131,7 +134,9 @@ def examine_degenerate(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 def _written(measured: RecordData) -> list[str]:
     """The tasks whose answers are texts that a model wrote."""
-    return [task for task in tasks(measured) if identity(measured).get(task, {}).get("method") != METHOD]
+    if were_rated(measured):
+        return []
+    return [task for task in tasks(measured) if identity(measured).get(task, {}).get("method") not in (METHOD, ELSEWHERE)]
 
 
 def _degenerate_of(measured: RecordData, configuration: str, task: str) -> Degenerate | None:
@@ -258,7 +263,10 @@ def examine_unscored(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration whose deciding score could not be made of some answers.
 
     An answer that is no number has no correlation, and a harness may have logged NaN or null.  They are left out of the score, which is one over other items.
+    What a judge did not say is the question of `unread_judgements`.
     """
+    if by_judge(measured):
+        return
     for configuration in measured.configurations:
         scored = [
             item_scores(measured, configuration, task, deciding(measured, task)) for task in tasks(measured) if deciding(measured, task)
@@ -274,6 +282,7 @@ def examine_unscored(measured: RecordData, _: Results) -> Iterator[Finding]:
 # ---- uneven answers ----
 
 UNEVEN_REMEDY: Final = "look for lines that are there twice; an item counts once, by the mean of its answers"
+CANDIDATES_REMEDY: Final = "give every item as many candidates: the best of k is known up to the fewest that an item has"
 
 
 @AUDITS.add("uneven_answers", "Were some items answered more often than others?", title="items answered more often than others")
@@ -283,18 +292,22 @@ def examine_uneven(measured: RecordData, _: Results) -> Iterator[Finding]:
     Repetitions are planned for every item alike; a file that was joined from parts holds some items again.
     Cannot tell: whether they were meant.
     """
+    if were_rated(measured):  # who rates what is chance, and intervals know it
+        return
     for configuration in measured.configurations:
         numbers = answers_of(measured, configuration).group_by("task", "item").len()
         least = pl.col("len").min().over("task")
         if more := numbers.filter(pl.col("len") > least).height:
             evidence = f"{more:,} of {count(numbers.height, 'items')} have more answers than the others"
-            yield Finding("uneven_answers", "warning", configuration, evidence, UNEVEN_REMEDY)
+            remedy = CANDIDATES_REMEDY if chooses(measured) else UNEVEN_REMEDY
+            yield Finding("uneven_answers", "warning", configuration, evidence, remedy)
 
 
 # ---- unanswered items ----
 
 UNANSWERED_REMEDY = "find out why they failed, then evaluate again"
 UNFILLED_REMEDY: Final = "find out why these lines have no answer, then score again"
+NO_IMAGE_REMEDY: Final = "look at these files: an image that cannot be decoded was not made, or not copied whole"
 TOO_LONG_REMEDY: Final = "score without the metric that cannot compare such texts, or split the texts"
 
 
@@ -320,8 +333,13 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
             configuration=configuration,
             evidence=f"{_failures(failed, answers.height)}"
             f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, answers.height)}",
-            remedy=TOO_LONG_REMEDY if _long(failed).height == failed.height else UNFILLED_REMEDY if of_file else UNANSWERED_REMEDY,
+            remedy=_remedy_of(evaluation) if _long(failed).height == failed.height else UNFILLED_REMEDY if of_file else UNANSWERED_REMEDY,
         )
+
+
+def _remedy_of(evaluation: Evaluation) -> str:
+    """What to do where no item failed but some have no score."""
+    return NO_IMAGE_REMEDY if evaluation.fields.image else TOO_LONG_REMEDY
 
 
 def _long(failed: pl.DataFrame) -> pl.DataFrame:

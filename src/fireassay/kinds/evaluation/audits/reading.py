@@ -14,6 +14,7 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.quality.scoring.elsewhere import METHOD as ELSEWHERE
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.reading import MAX_TEXTS, WHOLE, form_of, reading
 from fireassay.verdict.audits.audit import Audits
@@ -43,7 +44,7 @@ def examine_unread(measured: RecordData, _: Results) -> Iterator[Finding]:
     """
     if measured.foreign is not None:  # another program extracted, and what it saw is not known
         return
-    for task in (task for task in tasks(measured) if identity(measured).get(task, {}).get("method") != METHOD):
+    for task in (task for task in tasks(measured) if identity(measured).get(task, {}).get("method") not in (METHOD, ELSEWHERE)):
         yield from list(_of_sides(measured, task)) or _at_the_floor(measured, task)
 
 

@@ -71,7 +71,7 @@ def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
     evaluation = measured.experiment.evaluation
     for curve in curves(measured):
         items = len(curve.levels[0].scores.items) + curve.left
-        if not curve.left or evaluation is None:
+        if not curve.left or evaluation is None or curve.rises:  # candidates without a score are `unanswered_items`
             continue
         names = {level.configuration for level in curve.levels}
         launches = measured.timed.filter(pl.col("configuration").is_in(list(names))).select("launch")
@@ -97,7 +97,7 @@ def examine_floor(measured: RecordData, _: Results) -> Iterator[Finding]:
     for one in found(measured):
         scores = one.curve.levels[one.best].scores
         chance = chance_of(measured, one.curve.task, scores)
-        if chance is None:
+        if chance is None or (one.curve.rises and not one.given):  # without a margin a choice decides nothing
             continue
         lead = (scores.value - chance.value) * (1.0 if scores.metric.better == "higher" else -1.0)
         if lead <= one.margin * (1.0 + 1e-9):

@@ -14,19 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.text_metric import Array, Encoded, Encoder, Options, Prepared, TextMetric, flag, whole, yes
+from fireassay.quality.scoring.text_metric import Array, Encoded, Encoder, Options, Prepared, TextMetric, flag, whole, without_model, yes
 
 BATCH = 128  # items whose vectors are held at once
 COLUMNS = ("f1", "precision", "recall")
 MAX_LAYERS = 1000
 Importance = Callable[[int], float]
 Encode = Callable[[Sequence[str]], Sequence[Encoded]]
-
-
-def without_model(_: Options) -> Prepared:
-    """Such a score cannot be prepared without its model."""
-    raise EnvironmentLacks("this score needs the folder of an encoder: option `model`")
 
 
 def prepare_bertscore(options: Options, encoder: Encoder) -> Prepared:

@@ -18,6 +18,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -69,6 +70,17 @@ def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
     return refuse(where, found, allowed, fix, source=SOURCE)
 
 
+@contextmanager
+def called(role: str) -> Iterator[None]:
+    """Errors of a file that is no task's data begin with what it is, as in "the rubric"."""
+    try:
+        yield
+    except SpecError as error:
+        if error.source != SOURCE:
+            raise
+        raise type(error)(error.problems, role) from None
+
+
 def read(path: Path, name: str = "") -> Text:
     """A whole file. Raises SpecError: it does not exist, is no file, is empty, too large or not UTF-8."""
     name = name or path.name or str(path)
@@ -81,6 +93,13 @@ def read(path: Path, name: str = "") -> Text:
         content = user_file.content(path, MAX_BYTES)
     except OSError as error:
         raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
+    if content.startswith(b"PAR1"):
+        raise wrong(
+            name,
+            "a Parquet file",
+            "JSON lines, a list in JSON, CSV or TSV",
+            'As in: pandas.read_parquet("a.parquet").to_json("a.jsonl", orient="records", lines=True)',
+        )
     digest = hashlib.sha256(content).hexdigest()
     if path.suffix == ".gz":
         content = _unpacked(name, content)
@@ -185,8 +204,7 @@ class Twice(Exception):
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise Twice(next(name for name in names if names.count(name) > 1))
+        raise Twice(next(name for name, many in Counter(name for name, _ in pairs).items() if many > 1))
     return made
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part, Section, Sum, Table, Words, said
+from fireassay.reports.page import DASH, Cell, Figure, Head, Images, Mark, Number, Part, Section, Sum, Table, Words, said
 
 if TYPE_CHECKING:
     from fireassay.reports.writers.support.rows import SumRow
@@ -26,6 +26,7 @@ MIN_SORTED: Final = 3  # rows from which a table can be sorted
 MIN_FILTERED: Final = 8  # and from which it can be filtered
 EMPTY: Final = (None, "", DASH)
 LAUNCH: Final = re.compile(r"(?<![\w&#;])(#|launch )(\d+)\b")
+KINDS: Final = ((Mark, "mark"), (Number, "number"), (Images, "images"))
 SWATCHES: Final = {
     "base": "grey",
     "ideal": "sky",
@@ -54,7 +55,7 @@ class Place:
     @property
     def kind(self) -> str:
         """How it is drawn."""
-        return "mark" if isinstance(self.cell, Mark) else "number" if isinstance(self.cell, Number) else "words"
+        return next((kind for of, kind in KINDS if isinstance(self.cell, of)), "words")
 
     @property
     def data(self) -> Markup:

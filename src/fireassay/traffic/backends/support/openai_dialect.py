@@ -165,7 +165,10 @@ def read_media(reply: Reply, ask: Ask) -> Answer:
         return media.read_speech(reply)
     if ask.task == "image_to_embeddings":
         return read_document(reply, lambda document, answer: _vectors(document, 1))
-    return read_document(reply, lambda document, answer: media.images(document, ask.size[2] if ask.size else 1))
+    requested = ask.size[2] if ask.size else 1
+    if media.STREAM in reply.headers.get("content-type", ""):
+        return media.read_image_events(reply, requested)
+    return read_document(reply, lambda document, answer: media.images(document, requested, answer))
 
 
 def read_document(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
@@ -196,8 +199,8 @@ def _usage(document: Any, answer: Answer) -> str:
         return ""
     usage = document.get("usage")
     if isinstance(usage, dict):
-        tokens = usage.get("prompt_tokens")
-        answer.tokens_in = count(usage.get("total_tokens") if tokens is None else tokens, "prompt_tokens")
+        named = (usage.get(name) for name in ("prompt_tokens", "input_tokens", "total_tokens"))  # input_tokens: of image models
+        answer.tokens_in = count(next((tokens for tokens in named if tokens is not None), None), "prompt_tokens")
     return ""
 
 
@@ -254,10 +257,11 @@ ECHO: Final[Mapping[str, Option]] = {  # of engines that score given texts
 OWN_MEDIA: Final[Mapping[str, Option]] = {
     "voice": Option(meaning="text_to_speech: the voice; default: alloy"),
     "audio_bytes_per_s": media.BYTES_PER_S,
+    **media.OWN_IMAGES,
 }
 OWN_KEYS: Final = (
     *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
-    *("logprobs", "ignore_eos", "min_tokens", "echo", "n", "size", "voice"),
+    *("logprobs", "ignore_eos", "min_tokens", "echo", "n", "size", "voice", "partial_images"),
 )
 TEXT_TASKS: Final = ("chat", "completions", "image_chat")
 MEDIA_TASKS: Final = ("image_to_embeddings", "text_to_image", "text_to_speech")
@@ -362,7 +366,7 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
     if kind == "rerank":
         return member("query", ask.query) + member("documents", ask.documents)
     if kind in MEDIA_TASKS:
-        return media.varied(ask)
+        return media.varied(ask, head.target)
     if kind == "loglikelihood":
         return member("prompt", ask.prompt) + numbers((option(head.target, "max_tokens_key", "max_tokens"), echo_tokens(head.target)))
     content = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)

@@ -23,6 +23,8 @@ WORDS: Final = {
     "gpu.driver": "GPU driver",
     "gpu.names": "GPUs",
 }
+SHOWN: Final = len("sha256:") + 12  # characters of a digest
+MAX_PODS: Final = 4
 ALIKE: Final = 64 * MIB  # of memory: firmware and kernels keep different amounts for themselves
 
 
@@ -53,6 +55,24 @@ def examine_nodes(measured: RecordData, _: Results) -> Iterator[Finding]:
 def blind_nodes(measured: RecordData, _: Results) -> str | None:
     """Blind where the workers ran on this machine."""
     return None if len(measured.before.get("nodes") or {}) > 1 else "all workers ran on one machine"
+
+
+@AUDITS.add("image", "Did all pods run the same image?", title="pods of different images")
+def examine_images(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning that names the pods of each image digest: a tag that moved between two pulls gives nodes different code.
+
+    A tag may also stand for another image on each kind of processor.
+    """
+    pulled = (measured.before.get("allocation") or {}).get("images")
+    pods: dict[str, list[str]] = {}
+    for pod, digest in sorted(pulled.items()) if isinstance(pulled, Mapping) else ():
+        pods.setdefault(str(digest).rpartition("@")[2], []).append(str(pod))
+    if len(pods) > 1:
+        evidence = "; ".join(
+            f"{digest[:SHOWN]} in {', '.join(names[:MAX_PODS])}{' ...' * (len(names) > MAX_PODS)}" for digest, names in pods.items()
+        )
+        remedy = "name the image by its digest: image = NAME@sha256:..."
+        yield Finding("image", "warning", None, f"pods ran different images: {evidence}", remedy)
 
 
 def _differences(measured: RecordData) -> Iterator[tuple[str, Mapping[str, str], str]]:

@@ -1,0 +1,1 @@
+"""How are images read, and which local models and engines score them?"""

@@ -1,0 +1,1 @@
+"""How are images kept in a record?"""

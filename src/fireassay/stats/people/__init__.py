@@ -1,0 +1,1 @@
+"""What do ratings and choices of people show?"""
