@@ -40,6 +40,7 @@ PLUG_INS: dict[str, str] = {
     "reports.pages": "PAGE",
     "reports.writers": "WRITER",
     "reports.exports": "EXPORT",
+    "api.senders": "SENDER",
     "cli.verbs": "VERB",
     "kinds": "KIND",
 }

@@ -18,12 +18,12 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from fireassay.errors import RecordError
+from fireassay.errors import RecordError, refuse
 
 
 def user_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
@@ -47,7 +47,7 @@ def replace(path: Path, content: bytes) -> None:
     rename(temporary, path)
 
 
-def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
+def write_output(path: Path, content: bytes | Iterable[bytes], *, append: bool = False) -> None:
     """Write a file that the user named, atomically: a link is replaced, its target left unchanged.
 
     A device or a pipe (/dev/stdout, a shell's >(...)) is written in place: it has no content to lose.
@@ -57,19 +57,19 @@ def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
     """
     if _is_special(path):
         with path.open("wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
         return
     if append:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(path, flags, 0o666), "ab") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
         return
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         with _fresh(temporary) as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             if path.is_file() and not path.is_symlink():  # keep the permissions
                 os.fchmod(file.fileno(), stat.S_IMODE(path.lstat().st_mode))
         os.replace(temporary, path)
@@ -176,3 +176,63 @@ def create(path: Path, fill: Callable[[BinaryIO], None]) -> None:
         file.flush()
         os.fsync(file.fileno())
     sync_folder(path.parent)
+
+
+# ---- folders of files that other programs read -----------------------------------------------------------------------
+
+
+Content = str | bytes | Callable[[], Iterator[bytes]]  # the last: of a large file, made piece by piece as it is written
+
+
+def pieces(content: Content) -> Iterator[bytes]:
+    """The bytes of a file."""
+    return iter((content.encode() if isinstance(content, str) else content,)) if isinstance(content, str | bytes) else content()
+
+
+def same(path: Path, content: Content) -> bool:
+    """True if a file holds this content and nothing else."""
+    with path.open("rb") as file:
+        return all(file.read(len(piece)) == piece for piece in pieces(content)) and not file.read(1)
+
+
+def fill_folder(flag: str, folder: Path, contents: Mapping[str, Content]) -> bool:
+    """Write files into a new or an empty folder; False if it holds just these already.
+
+    Raises:
+        SpecError: the folder holds something else.
+        RecordError: the files cannot be written.
+    """
+    if folder.is_dir() and not folder.is_symlink():
+        there = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+        plain = there.keys() == contents.keys() and all(path.is_file() and not path.is_symlink() for path in there.values())
+        if plain and all(same(path, contents[name]) for name, path in there.items()):
+            return False
+    refuse_used(flag, folder)
+    write_folder(folder, contents)
+    return True
+
+
+def refuse_used(flag: str, folder: Path) -> None:
+    """Never write among files that exist. Raises SpecError: the folder is neither new nor empty."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() or folder.is_symlink():
+        raise refuse(flag, f"{folder}, which exists", "a new or an empty folder", "Choose another name.", source="the command line")
+
+
+def write_folder(folder: Path, contents: Mapping[str, Content]) -> None:
+    """Write files into a new or an empty folder: all of them, or none if that is interrupted. Raises RecordError: they cannot be written."""
+    made = not folder.exists()
+    unfinished = folder / f".unfinished-{secrets.token_hex(4)}{TEMPORARY}"  # inside: an empty folder may be a mounted one
+    try:
+        for name, content in contents.items():
+            (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+            write_output(unfinished / name, pieces(content))
+        for entry in sorted(unfinished.iterdir()):
+            os.replace(entry, folder / entry.name)
+        unfinished.rmdir()
+    except BaseException as error:
+        shutil.rmtree(folder if made else unfinished, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RecordError(f"cannot write into {folder}: {error.strerror}. Choose another folder.") from error
+        raise

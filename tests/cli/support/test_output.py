@@ -8,9 +8,6 @@ import pytest
 
 from fireassay import catalog
 from fireassay.cli import main
-from fireassay.cli.support.output import write_folder
-from fireassay.errors import RecordError
-from fireassay.record import files
 
 FORMATS = [name for name in catalog.names("reports.writers") if name != "terminal"]
 STREAMS = {"json": "{", "markdown": "### "}  # what goes to stdout by itself, and how it begins
@@ -63,37 +60,3 @@ def test_two_formats_at_once_and_an_unknown_one_are_refused(table: str, capsys: 
     assert "not allowed with" in capsys.readouterr().err
     assert main(["rubric", table, "--format", "nothing"]) != 0
     assert "--format: found 'nothing'; allowed: json, excel," in capsys.readouterr().err
-
-
-FILES = {"a.txt": "one", "below/b.bin": b"two"}
-
-
-@pytest.mark.parametrize("made", [True, False])
-def test_a_folder_gets_all_its_files(made: bool, tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    if made:
-        folder.mkdir()
-    write_folder(folder, FILES)
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*")} == {"a.txt", "below", "below/b.bin"}
-    assert (folder / "below/b.bin").read_bytes() == b"two"
-
-
-@pytest.mark.parametrize("made", [True, False])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_an_interrupted_folder_has_none_of_them(
-    error: type[BaseException], made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "out"
-    if made:
-        folder.mkdir()
-    whole = files.write_output
-
-    def write(path: Path, content: bytes) -> None:
-        if path.name == "b.bin":
-            raise error
-        whole(path, content)
-
-    monkeypatch.setattr(files, "write_output", write)
-    with pytest.raises(RecordError if error is OSError else error):
-        write_folder(folder, FILES)
-    assert list(tmp_path.rglob("*")) == ([folder] if made else [])

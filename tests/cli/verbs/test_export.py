@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api.exporting import targets
 from fireassay.cli import main
 from tests.record.making import sealed
 from tests.serving_made import ServingMade, seal, simulated
@@ -18,11 +19,14 @@ def test_a_folder_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[
     folder = tmp_path / "for" / "genai-bench"
     assert main(["export", str(record), "--genai-bench", str(folder)]) == 0
     assert capsys.readouterr().out.strip() == str(folder)
-    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert len(written) == 3
-    assert main(["export", str(record), "--genai-bench", str(folder)]) == 2
+    assert main(["export", str(record), "--to", "genai-bench", "--out", str(folder)]) == 0
+    assert "nothing was changed" in capsys.readouterr().err
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == written
+    (folder / "mine").touch()
+    assert main(["export", str(record), "--to", "genai-bench", "--out", str(folder)]) == 2
     assert "a new or an empty folder" in capsys.readouterr().err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
 
 
 def test_a_void_record_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,4 +54,29 @@ def test_a_program_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["export", "latest"])
     assert left.value.code == 2
-    assert "--genai-bench" in capsys.readouterr().err
+    assert "--to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--to", "genai-bensh"), "Did you mean genai-bench?"),
+        (("--to", "genai-bench", "--option", "colour=red"), "genai-bench has none"),
+        (("--to", "genai-bench", "--option", "colour"), "genai-bench has none"),
+        (("--to", "genai-bench", "--out", "http://user:pass@host/"), "is written to files"),
+    ],
+)
+def test_what_a_target_does_not_know_is_refused_before_a_record_is_looked_for(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", "--root", str(tmp_path), *words]) == 2
+    err = capsys.readouterr().err
+    assert said in " ".join(err.split())
+    assert "user:pass" not in err
+
+
+def test_every_target_says_what_it_gets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--to", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(targets())
+    assert all(len(line) <= 100 for line in lines)

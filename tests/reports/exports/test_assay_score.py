@@ -11,6 +11,7 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.reports.exports.assay_score import COLUMNS, EXPORT
 from tests.answered import rows, scored
+from tests.exporting import unjudged
 from tests.kinds.evaluation.judged import by_worth, rating, record
 
 pytestmark = pytest.mark.slow
@@ -22,7 +23,7 @@ def table(content: bytes) -> list[dict[str, str]]:
 
 
 def test_of_pairs_each_row_is_an_answer_against_the_first_side(tmp_path: Path) -> None:
-    found = EXPORT.files(record(tmp_path, SIDES, by_worth(), labels=(0, 1)), {})
+    found = EXPORT.files(unjudged(record(tmp_path, SIDES, by_worth(), labels=(0, 1))))
     judged = table(found.files["judgements.csv"])
     assert tuple(judged[0]) == COLUMNS
     assert [(one["id"], one["against"], one["judge"], one["rating"], one["gold"], one["agrees"]) for one in judged] == [
@@ -36,7 +37,7 @@ def test_of_pairs_each_row_is_an_answer_against_the_first_side(tmp_path: Path) -
 
 
 def test_of_a_scale_each_side_has_its_rows(tmp_path: Path) -> None:
-    found = EXPORT.files(record(tmp_path, SIDES, rating(), "scale"), {})
+    found = EXPORT.files(unjudged(record(tmp_path, SIDES, rating(), "scale")))
     judged = table(found.files["judgements.csv"])
     assert {one["side"] for one in judged} == {"a", "b"}
     assert [one["rating"] for one in judged if one["side"] == "b"] == ["4", "2", "3", "3"]
@@ -45,4 +46,4 @@ def test_of_a_scale_each_side_has_its_rows(tmp_path: Path) -> None:
 
 def test_a_record_without_a_judge_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no judge"):
-        EXPORT.files(scored(tmp_path, {"a": rows(["x", "y"])}), {})
+        EXPORT.files(unjudged(scored(tmp_path, {"a": rows(["x", "y"])})))

@@ -19,6 +19,7 @@ from fireassay.importers.support.importing import import_results
 from fireassay.metrics.results import LazyResults
 from fireassay.record.reader import open_record
 from fireassay.reports.exports.genai_bench import EXPORT
+from tests.exporting import unjudged
 from tests.serving_made import ServingMade, simulated
 
 # The names that its loader reads; it skips others without a word (analysis/experiment_loader.py at 7fd04d8).
@@ -27,7 +28,7 @@ SERVER = {"server_engine": "vLLM", "server_version": "v0.9.2", "server_gpu_type"
 
 
 def exported(measured: RecordData) -> dict[str, Any]:
-    files = EXPORT.files(measured, LazyResults(measured)).files
+    files = EXPORT.files(unjudged(measured)).files
     return {name: json.loads(content) for name, content in files.items()}
 
 
@@ -126,7 +127,7 @@ def test_a_condition_of_several_engines_is_divided_among_them() -> None:
 
 def test_it_comes_back_through_the_importer_with_the_same_latencies(tmp_path: Path) -> None:
     made = simulated(concurrency=(1, 4), scenarios=("D(10,10)", "N(20,5)/(9,3)"), blocks=3, seconds=20.0, seed=3).measured()
-    for name, content in EXPORT.files(made, LazyResults(made)).files.items():
+    for name, content in EXPORT.files(unjudged(made)).files.items():
         (tmp_path / name).write_bytes(content)
     (record,) = import_results(tmp_path, tmp_path / "records", clock=FakeClock())
     again = from_record(open_record(record.path))
@@ -164,7 +165,7 @@ def test_whatever_was_answered_the_files_are_json_without_nan(answers: list[tupl
         due += 10.0
     measured = made.measured()
     try:
-        files = EXPORT.files(measured, LazyResults(measured)).files
+        files = EXPORT.files(unjudged(measured)).files
     except SpecError:
         assert not measured.counted_requests.filter("ok").height
         return

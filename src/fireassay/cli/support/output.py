@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
-import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
@@ -155,32 +153,6 @@ def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
         files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)
     except OSError as error:
         raise RecordError(f"cannot write {path}: {error.strerror}. Choose another path with --output.") from error
-
-
-def refuse_used(flag: str, folder: Path) -> None:
-    """Never write among files that exist. Raises SpecError: the folder is neither new nor empty."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() or folder.is_symlink():
-        raise refuse(flag, f"{folder}, which exists", "a new or an empty folder", "Choose another name.", source="the command line")
-
-
-def write_folder(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Write files into a new or an empty folder: all of them, or none if that is interrupted. Raises RecordError: they cannot be written."""
-    made = not folder.exists()
-    unfinished = folder / f".unfinished-{secrets.token_hex(4)}{files.TEMPORARY}"  # inside: an empty folder may be a mounted one
-    try:
-        for name, content in contents.items():
-            (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
-            files.write_output(unfinished / name, content if isinstance(content, bytes) else content.encode())
-        for entry in sorted(unfinished.iterdir()):
-            os.replace(entry, folder / entry.name)
-        unfinished.rmdir()
-    except BaseException as error:
-        shutil.rmtree(folder if made else unfinished, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise RecordError(f"cannot write into {folder}: {error.strerror}. Choose another folder.") from error
-        raise
 
 
 # ---- the screen ------------------------------------------------------------------------------------------------------

@@ -4,72 +4,74 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fireassay import catalog
-from fireassay.cli.support.output import refuse_used, write_folder
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
-from fireassay.errors import refuse
 from fireassay.printable import say
 from fireassay.record.lookup import resolve
 
-if TYPE_CHECKING:
-    from fireassay.reports.exports.export import Export
-
-EXPORTS: Final = "reports.exports"
+BEFORE: Final = ("genai-bench", "assay-score")  # that had flags of their own, which still work
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", nargs="?", default="latest", metavar="RECORD", help=f"{A_RECORD} (default: latest)")
-    one = parser.add_mutually_exclusive_group(required=True)
-    for name in catalog.names(EXPORTS):
-        help = f"write the folder that {name.replace('_', '-')} reads; it must be new or empty"
-        one.add_argument(f"--{name.replace('_', '-')}", dest=f"to_{name}", type=Path, metavar="FOLDER", help=help)
+    to = parser.add_mutually_exclusive_group(required=True)
+    to.add_argument("--to", metavar="NAME", help="the program or the form; `assay export --to list` names all")
+    for name in BEFORE:
+        to.add_argument(f"--{name}", metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--out", default="", metavar="DEST", help="folder, file or address; {record} in it is the record's name (default: the target's own)"
+    )
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the target; a wrong name lists them")
     add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.api.exporting import check, export, summaries
     from fireassay.api.lookup import suit_threads
 
+    if arguments.to == "list":
+        for name, summary in summaries().items():
+            say(f"{name:<14}{summary}")
+        return 0
+    name, out = next(
+        ((name, str(to)) for name in BEFORE if (to := getattr(arguments, name.replace("-", "_")))), (arguments.to, arguments.out)
+    )
+    check(name, out, arguments.option)  # before the record is judged
     path = resolve(arguments.record, arguments.root)
     suit_threads(path)
-    name, folder = next((name, to) for name in catalog.names(EXPORTS) if (to := getattr(arguments, f"to_{name}")) is not None)
-    export: Export = catalog.load(EXPORTS, name)
-    refuse_used(f"--{name.replace('_', '-')}", folder)
-    from fireassay.frames.record_data import from_record
-    from fireassay.metrics.results import LazyResults
-    from fireassay.record.reader import judged_from, open_record
-    from fireassay.verdict.judge import judge
+    from fireassay.api.sides import judged, opened
+    from fireassay.reports.build_view import build
 
-    with judged_from(path):
-        measured = from_record(open_record(path))
-        if measured.kind.name not in export.kinds:
-            raise refuse("the record", f"kind {measured.kind.name}", f"kind {' or '.join(export.kinds)}", source="the export")
-        exported = export.files(measured, LazyResults(measured))
-        status = judge(measured).verdict.status
-    write_folder(folder, exported.files)
-    void = (f"this record is INVALID, which no file of {export.title} can say: assay report {path.name}.",) if status == "INVALID" else ()
-    for note in (*void, *exported.notes):
+    side = judged(path, opened(path))
+    sent = export(build(side.measured, side.judgement), path, name, out, arguments.option)
+    for note in (*sent.notes, *(() if sent.new else ("it was there already, and nothing was changed.",))):
         say(f"note: {note}", file=sys.stderr)
-    say(folder)
+    say(sent.where)
     return 0
 
 
 VERB = Verb(
     name="export",
     group="records",
-    summary="write a record for another program: genai-bench, assay score",
-    description="""Write what a record holds in the form of another program.
+    summary="write or send a record for another program",
+    description="""Write or send what a record holds in the form of another program.
 
-    assay export RECORD --genai-bench FOLDER
+    assay export --to list                                what there is
+    assay export RECORD --to prometheus --out /var/lib/node_exporter
+    assay export RECORD --to csv --out folder
+
+Every value goes with its interval, its verdict and the record's digest (SHA-256 of its seal); of an INVALID record, and wherever a
+value may not be quoted, the target is told so. What was not measured is left out or has no value, never 0. The same record in the
+same place a second time changes nothing. `export` in fireassay.toml exports after every run (`assay config --help-all`).
+
+    assay export RECORD --to genai-bench --out FOLDER
     genai-bench excel --experiment-folder FOLDER --excel-name report
-    genai-bench plot --experiments-folder FOLDER --group-key traffic_scenario
 
 genai-bench has one run for each scenario and concurrency, so the launches of a configuration are pooled. Its numbers have no intervals:
 they, and the verdict, stay in the record. With several engines, FOLDER holds one experiment folder for each.
 
-    assay export RECORD --assay-score FOLDER
+    assay export RECORD --to assay-score --out FOLDER
     assay score both.csv --ratings long --id item --rater judge --scale 0,1
 
 FOLDER/judgements.csv: what a judge said beside people's labels. Those of two judges in one file are an experiment whose sides, or raters,

@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, refuse_used, write_folder
+from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import refuse
 from fireassay.printable import json_text, say
+from fireassay.record.files import refuse_used, write_folder
 
 if TYPE_CHECKING:
     from fireassay.api.mlperf import Submission

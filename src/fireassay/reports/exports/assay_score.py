@@ -22,8 +22,7 @@ from fireassay.errors import refuse
 from fireassay.frames.evaluation.item_scores import judge_of
 from fireassay.frames.evaluation.rated import by_judge
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Results
-from fireassay.reports.exports.export import Export, Exported
+from fireassay.reports.exports.export import Export, Exported, Subject
 
 FILE: Final = "judgements.csv"
 LABELLED: Final = "labelled.csv"
@@ -31,8 +30,9 @@ COLUMNS: Final = ("id", "item", "side", "against", "judge", "rating", "gold", "a
 KEYS: Final = ["launch", "task", "item"]
 
 
-def files(measured: RecordData, _: Results) -> Exported:
+def files(subject: Subject) -> Exported:
     """The file. Raises SpecError: no model judged."""
+    measured = subject.measured
     if not by_judge(measured):
         raise refuse(
             "the record",
@@ -96,5 +96,6 @@ EXPORT = Export(
     title="assay score",
     summary="judgements.csv and labelled.csv, in which judges are the sides",
     kinds=("evaluation",),
+    marks=False,
     files=files,
 )

@@ -23,7 +23,7 @@ from fireassay.errors import refuse
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.reports.exports.export import Export, Exported
+from fireassay.reports.exports.export import Export, Exported, Subject
 from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections import genai_bench as names
 from fireassay.spec.sections.serving import Serving, Target
@@ -47,8 +47,9 @@ RATES: Final = {  # its name -> ours
 CLOSED: Final = ("closed",)
 
 
-def files(measured: RecordData, results: Results) -> Exported:
+def files(subject: Subject) -> Exported:
     """The folder. Raises SpecError: its form has no place for these loads, or nothing was answered."""
+    measured, results = subject.measured, subject.results
     serving = measured.experiment.serving
     assert serving is not None
     _refuse(measured, serving)
@@ -203,7 +204,7 @@ def _metadata(measured: RecordData, serving: Serving, target: Target, runs: Sequ
     record = str(measured.manifest.get("id", ""))
     windows = measured.served.windows["seconds"].drop_nulls().sum()
     return {
-        "cmd": f"assay export {record} --genai-bench",
+        "cmd": f"assay export {record} --to genai-bench",
         "benchmark_version": FORM,
         "api_backend": BACKENDS.get(target.backend, target.backend if target.backend in OWN_NAMES else "openai"),
         "auth_config": {},
@@ -253,5 +254,6 @@ EXPORT = Export(
     title="genai-bench",
     summary="a folder for `genai-bench excel` and `genai-bench plot`",
     kinds=("serving",),
+    marks=False,
     files=files,
 )
