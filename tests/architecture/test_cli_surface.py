@@ -35,7 +35,7 @@ SURFACE = {
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--carbon --confidence --seed --name --root --dry-run --toml --detach {OUTPUT}"
     ),
-    "export": "RECORD --assay-score --genai-bench --root",
+    "export": "RECORD --to --genai-bench --assay-score --out --option --root",
     "fleet": "--hosts --launcher --nodes --tests --rounds --pairs --transport --parallel --find --confidence --history --drain-list --name --root "
     f"--dry-run --toml --detach {OUTPUT}",
     "gate": (
