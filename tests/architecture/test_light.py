@@ -27,6 +27,11 @@ def test_help_imports_no_verb_and_no_argument_parser(repository: Path, python: R
     assert lines[0].startswith("usage: assay VERB")
 
 
+def test_the_version_with_its_extras_loads_no_dependency(repository: Path, python: Run) -> None:
+    code = f"import sys\nfrom fireassay.cli import main\nmain(['--version'])\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
+    assert python(code, repository).stdout.splitlines()[-1] == "[]"
+
+
 HELPS = """
 import sys
 from fireassay import catalog

@@ -156,7 +156,9 @@ def test_usual_flags_that_a_parser_lacks_are_noticed() -> None:
 
 
 def test_version() -> None:
-    assert assay("--version").stdout == f"assay {__version__}\n"
+    first, *others = assay("--version").stdout.splitlines()
+    assert first == f"fireassay {__version__}"
+    assert [line.split()[0] for line in others] == ["commit", "core", "extras"]
 
 
 def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:

@@ -12,7 +12,7 @@ import os
 import sys
 from contextlib import suppress
 
-from fireassay import __version__, catalog, isolated
+from fireassay import catalog, isolated
 from fireassay.cli.support import process
 from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
@@ -107,7 +107,9 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in ("-h", "--help", "help"):
         return _help(words[1:])
     if words[0] in ("-V", "--version"):
-        print(f"assay {__version__}")
+        from fireassay.cli.support import installation  # deferred: it runs git, and reads the metadata of distributions
+
+        print(installation.described())
         return 0
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
