@@ -13,7 +13,7 @@ SUITE := $(BIN)/python tools/suite.py
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-full demo-serving fast test test-all test-newest test-busy cases prepare check package bench docs site-docs
+.PHONY: demo demo-full demo-serving fast test test-all test-newest test-busy cases prepare check package release-check bench docs site-docs
 
 # Every verdict is a good demo: NO GAIN (9), and on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
@@ -75,6 +75,10 @@ check: .venv/dev.stamp
 package: .venv/dev.stamp
 	@# An sdist and a wheel, as the index would take them, in dist/, and the wheel where nothing else is installed.
 	$(BIN)/python tools/package.py
+
+release-check: .venv/dev.stamp
+	@# All that a release needs but the upload: versions, changelog, both architectures' wheels, equal bytes, an empty environment.
+	$(BIN)/python -m tools.release_check
 
 bench: .venv/dev.stamp
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

