@@ -51,19 +51,17 @@ def git(*words: str) -> str:
 
 
 def built(folder: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is built from it, with the time of the commit as the only clock."""
-    command = [sys.executable, "-m", "build", "--outdir", folder, ROOT]
+    """The sdist, and the wheel that is built from it."""
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", folder, ROOT]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | clock())
-    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
-    wheel = portable(wheel)
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", sdist, wheel], check=True)
-    return sdist, wheel
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist, built_wheel(sdist, folder)
 
 
-def built_wheel(sdist: Path, folder: Path, across: dict[str, str]) -> Path:
-    """The wheel of an sdist by another compiler."""
+def built_wheel(sdist: Path, folder: Path, compiler: dict[str, str] | None = None) -> Path:
+    """The wheel of an sdist, with what pyproject.toml says a build needs and nothing else; variables of another compiler than this machine's."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir", "--wheel-dir", folder, sdist]
-    subprocess.run(command, check=True, env=os.environ | clock() | across)
+    subprocess.run(command, check=True, env=os.environ | clock() | (compiler or {}))
     (wheel,) = folder.glob("*.whl")
     return portable(wheel)
 
@@ -91,10 +89,9 @@ def built_probe(folder: Path) -> Path:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
         (folder / "source" / part).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / part, folder / "source" / part)
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", folder / "source" / "probe"]
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", folder / "source" / "probe"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     (wheel,) = (folder / "dist").glob("fireassay_probe-*.whl")
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel], check=True)
     return wheel
 
 
@@ -142,6 +139,7 @@ def main() -> int:
         folder = Path(temporary)
         sdist, wheel = built(folder / "dist")
         probe = built_probe(folder)
+        subprocess.run([sys.executable, "-m", "twine", "check", "--strict", sdist, wheel, probe], check=True)
         found = [f"{file.name}: {flaw}" for file, wanted in ((sdist, ()), (wheel, WANTED), (probe, ())) for flaw in flaws(file, wanted)]
         if found := [*found, *large_in_git(ROOT)]:
             print("\n".join(found), file=sys.stderr)

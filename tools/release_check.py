@@ -143,6 +143,7 @@ def same_bytes(release: Release) -> str:
         raise Wrong(f"two builds of one commit differ: {', '.join(different)}")
     package.built_probe(release.folder)
     files = [*first, *(release.folder / "dist").glob("*.whl")]
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], check=True, stdout=subprocess.DEVNULL)
     shutil.copy(files[-1], release.made)
     if flaws := [f"{file.name}: {flaw}" for file in files for flaw in package.flaws(file, package.WANTED if file == first[1] else ())]:
         raise Wrong("; ".join([*flaws, *package.large_in_git(release.root)]))

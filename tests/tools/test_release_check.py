@@ -123,7 +123,7 @@ def test_the_image_has_two_stages_of_one_pinned_base_and_does_not_run_as_root() 
 def test_a_tag_builds_wheels_of_both_architectures_from_the_sdist() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
     assert jobs["wheels"]["strategy"]["matrix"]["runner"] == ["ubuntu-24.04", "ubuntu-24.04-arm"]
-    assert [step["run"] for step in jobs["wheels"]["steps"] if "run" in step][0].endswith('"$(ls dist/fireassay-*.tar.gz)"')
+    assert next(step["run"] for step in jobs["wheels"]["steps"] if "run" in step).endswith('"$(ls dist/fireassay-*.tar.gz)"')
     commands = "\n".join(step.get("run", "") for step in jobs["source"]["steps"])
     for target in re.findall(r"make ([\w-]+)", commands):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
