@@ -79,7 +79,7 @@ def portable(wheel: Path) -> Path:
     if done.returncode:
         raise SystemExit(f"auditwheel refuses {wheel.name}; without a C compiler it has no core:\n{done.stdout}{done.stderr}")
     wheel.unlink()
-    (found,) = wheel.parent.glob(f"fireassay-*{wheel.stem.rpartition('_')[2]}.whl")
+    (found,) = wheel.parent.glob("fireassay-*.whl")
     return found
 
 
