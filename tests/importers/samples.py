@@ -8,7 +8,7 @@ tokens of 40 is 119.5 ms, its mean too; the time per token is 10 ms for all.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -478,6 +478,46 @@ No warnings encountered during test.
 
 No errors encountered during test.
 """
+
+
+# ---- perf_analyzer ---------------------------------------------------------------------------------------------------
+
+
+def perf_analyzer() -> dict[str, Any]:
+    """An export of a chat endpoint, as GenAI-Perf's own tests have it (test_llm_profile_data_parser.py), in milliseconds from a time of day."""
+
+    def event(delta: dict[str, Any]) -> dict[str, str]:
+        return {"response": f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta, 'finish_reason': None}]})}\n\n"}
+
+    def request(sent: int, times: Sequence[int], words: Sequence[str]) -> dict[str, Any]:
+        told = [event({"role": "assistant"}), *(event({"content": word}) for word in words), event({}), {"response": "data: [DONE]\n\n"}]
+        begin = round(START_S * 1e9)
+        return {
+            "timestamp": begin + sent * 1_000_000,
+            "request_inputs": {"payload": "{}"},
+            "response_timestamps": [begin + time * 1_000_000 for time in times],
+            "response_outputs": told,
+        }
+
+    requests = [request(1, (3, 5, 8, 12, 13, 14), ("I", " like", " dogs")), request(2, (4, 7, 11, 15, 18, 19), ("I", "don't", "cook food"))]
+    experiment = {"experiment": {"mode": "concurrency", "value": 10}, "requests": requests, "window_boundaries": [1, 5000000000]}
+    return {"experiments": [experiment], "version": "2.59.0", "service_kind": "openai", "endpoint": "v1/chat/completions"}
+
+
+# perf_analyzer's documentation (docs/measurements_metrics.md)
+PERF_CSV = """Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,\
+Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency
+1,69.2,225,2148,64,206,11781,19,0,13891,18795,19753,21018
+3,84.2,237,1768,21673,209,11742,17,0,35398,43984,47085,51701
+4,84.2,279,1604,33669,233,11731,18,1,47045,56545,59225,64886
+2,87.2,235,1973,9151,190,11346,17,0,21874,28557,29768,34766
+"""
+LOADS = Path(__file__).parent / "loads"  # written by the tools' own code: loads/README.md
+
+
+def posted(name: str) -> str:
+    """A file of `loads/`."""
+    return (LOADS / name).read_text(encoding="utf-8")
 
 
 def write(path: Path, content: object) -> Path:

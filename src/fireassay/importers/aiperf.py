@@ -41,6 +41,7 @@ LATENCIES: Final = (
     ("inter_token_latency", "ITL (a mean for each request)", "tpot"),
     ("request_latency", "end to end", "e2e"),
 )
+OF_GENAI_PERF: Final = ('"perf_analyzer"', '"formatted_model_name"')  # its predecessor's settings, new and old
 RATES: Final = (
     ("request_throughput", "requests per second", "request_throughput"),
     ("output_token_throughput", "output tokens per second", "output_throughput"),
@@ -54,6 +55,7 @@ def recognises(name: str, beginning: str) -> bool:
         return '"responses"' not in beginning.partition("\n")[0]  # the raw export, which has no metrics
     return (
         '"unit"' in beginning
+        and not any(key in beginning for key in OF_GENAI_PERF)
         and any(f'"{key}"' in beginning for key in ("aiperf_version", "input_config"))
         and ('"request_latency"' in beginning or '"request_throughput"' in beginning)
     )

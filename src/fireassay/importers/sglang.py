@@ -2,7 +2,7 @@
 
 One object per run and line, whose requests are in the parallel lists of vLLM's client, from which it descends: input_lens, output_lens,
 ttfts, itls, errors and generated_texts.  A latency of 0 is one that was not measured (an answer that was not streamed).
-(python/sglang/bench_serving.py of sgl-project/sglang, versions 0.4 and 0.5.)
+(python/sglang/bench_serving.py of sgl-project/sglang, versions 0.2.15 to 0.5.23; later benchmark/serving.py.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ENDS: Final = (("mean", ""), ("median", "e2e_p50"), ("p95", "e2e_p95"), ("p99", 
 
 def recognises(_: str, beginning: str) -> bool:
     """True if it begins with the keys of sglang's totals."""
-    return all(f'"{key}"' in beginning for key in ("backend", "random_range_ratio", "total_output_tokens_retokenized"))
+    return all(f'"{key}"' in beginning for key in ("backend", "dataset_name", "random_range_ratio"))
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
@@ -33,11 +33,15 @@ def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
 
 
 def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
-    kind, load, arrivals, client = arrivals_of(run, place)
+    traced = run.get("request_rate") == "trace"  # --use-trace-timestamps
+    kind, load, arrivals, client = ("", None, {"process": "trace", "trace": file}, {}) if traced else arrivals_of(run, place)
     backend = base.text(run, "backend", place) or ""
     detailed = isinstance(run.get("input_lens"), Spool) and isinstance(run.get("ttfts"), Spool)
-    stated = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
-    serving: dict[str, Any] = {"arrivals": arrivals, **({"client": client} if client else {})}
+    server = base.inner(run, "server_info")  # since 0.5.6; of it only the names are taken: it may hold keys
+    names = {key: base.text(server, f"{key}_path", place) or "" for key in ("model", "tokenizer")}
+    stated = {"serving.arrivals.process"} if traced else {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
+    stated |= {"serving.model", "engine.model", "serving.tokenizer"} if all(names.values()) else set()
+    serving: dict[str, Any] = {"arrivals": arrivals, **names, **({"client": client} if client else {})}
     if backend in TASKS:
         serving["task"] = TASKS[backend]
         stated.add("serving.task")
@@ -53,7 +57,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
         rows=partial(rows, run, place) if detailed else None,
         duration_s=base.number(run, "duration", place),
         reported=(*reported_of(run), *_ends(run)),
-        missing=_missing(detailed),
+        missing=_missing(detailed, named=all(names.values())),
         doubts=tuple(_doubts(run)),
     )
 
@@ -63,10 +67,11 @@ def _ends(run: Mapping[str, Any]) -> Iterator[base.Reported]:
         yield from base.reported(run, f"{statistic}_e2e_latency_ms", f"{statistic} end to end", "ms", near)
 
 
-def _missing(detailed: bool) -> tuple[str, ...]:
+def _missing(detailed: bool, *, named: bool) -> tuple[str, ...]:
+    unnamed = () if named else ("the model and its tokenizer",)
     if not detailed:
-        return ("the requests: it holds totals only; run sglang.bench_serving with --output-details to include them",)
-    return ("when each request was sent, so that no rate over a measured window can be computed",)
+        return (*unnamed, "the requests: it holds totals only; run sglang.bench_serving with --output-details to include them")
+    return (*unnamed, "when each request was sent, so that no rate over a measured window can be computed")
 
 
 def _doubts(run: Mapping[str, Any]) -> Iterator[str]:
@@ -89,7 +94,6 @@ FOREIGN = base.Foreign(
     },
     missing=(
         "the environment: machine, accelerator, driver, and version and flags of the engine",
-        "the model and its tokenizer",
         "when each request was due: no latency includes waiting in the client for --max-concurrency",
         "the sampling parameters, and whether answers were forced to their length",
     ),

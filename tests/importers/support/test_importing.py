@@ -22,6 +22,7 @@ from fireassay.verdict.conditions.facts import OURS
 from fireassay.verdict.headline import headline
 from tests.importers.reading import foreign, imported, judged, measured, one, requests
 from tests.importers.samples import (
+    PERF_CSV,
     SUMMARY,
     aiperf_lines,
     aiperf_totals,
@@ -29,6 +30,8 @@ from tests.importers.samples import (
     guidellm,
     guidellm_benchmark,
     loadgen_detail,
+    perf_analyzer,
+    posted,
     sglang,
     vllm,
     write,
@@ -44,15 +47,30 @@ SAMPLES = {
     "guidellm": guidellm(guidellm_benchmark({"type_": "synchronous"})),
     "loadgen": loadgen_detail(),
     "sglang": sglang(),
+    "inferencex": posted("agg_one.json"),
+    "inference_perf": posted("stage_0_lifecycle_metrics.json"),
+    "llmperf": posted("tiny-model_50_10_summary.json"),
+    "perf_analyzer": perf_analyzer(),
+    "genai_perf": posted("profile_export_genai_perf.json"),
 }
-MORE = {"vllm": vllm(detailed=False), "sglang": sglang(detailed=False), "aiperf": aiperf_totals(), "loadgen": SUMMARY}
+MORE = {
+    "vllm": [vllm(detailed=False)],
+    "sglang": [sglang(detailed=False)],
+    "aiperf": [aiperf_totals()],
+    "loadgen": [SUMMARY],
+    "inferencex": [f"[{posted('agg_one.json')}]"],
+    "inference_perf": [posted("summary_lifecycle_metrics.json"), posted("per_request_lifecycle_metrics.json")],
+    "llmperf": [posted("tiny-model_50_10_individual_responses.json")],
+    "perf_analyzer": [PERF_CSV],
+    "genai_perf": [posted("profile_export_genai_perf.csv")],
+}
 
 
 @pytest.mark.parametrize("tool", SAMPLES)
 def test_each_tools_file_is_recognised_by_its_reader_alone(tmp_path: Path, tool: str) -> None:
     (made,) = imported(tmp_path, "result.json", SAMPLES[tool])
     assert made.tool == tool
-    for place, sample in enumerate([MORE[tool]] if tool in MORE else []):
+    for place, sample in enumerate(MORE.get(tool, [])):
         assert imported(tmp_path, f"more-{place}.json", sample)[0].tool == tool
 
 

@@ -15,6 +15,23 @@ Successful requests:                     1000
 Mean TTFT (ms):                          123.45
 ==================================================
 """
+# posted in sglang's documentation, tritonserver 2264 and printed by token_benchmark_ray.py
+SGLANG = """============ Serving Benchmark Result ============
+Backend:                                 sglang
+Mean E2E Latency (ms):                   2098.07
+"""
+PERF_ANALYZER = """Request concurrency: 1
+  Client:
+    Request count: 526
+    p99 latency: 10571 usec
+Inferences/Second vs. Client Average Batch Latency
+Concurrency: 1, throughput: 105.2 infer/sec, latency 9506 usec
+"""
+LLMPERF = """Results for token benchmark for meta-llama/Llama-2-7b-chat-hf queried with the openai api.
+ttft_s
+    p50 = 0.5
+Completed Requests Per Minute: 10.9
+"""
 RICH = """                    NVIDIA {title} | LLM Metrics
 ┏━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┓
 ┃                   Metric ┃    avg ┃    p99 ┃
@@ -64,7 +81,10 @@ PRINTED = {
     "late.txt": ("INFO loading\n" * 20_000 + VLLM, "vllm bench serve", "--save-result"),
     "aiperf.md": (RICH.format(title="AIPerf"), "AIPerf", "profile_export.jsonl"),
     "aiperf.csv": (AIPERF_CSV, "AIPerf", "profile_export.jsonl"),
-    "genai_perf.txt": (RICH.format(title="GenAI-Perf"), "GenAI-Perf", "aiperf profile"),
+    "sglang.txt": (SGLANG, "sglang.bench_serving prints", "--output-file FILE.jsonl --output-details"),
+    "perf_analyzer.txt": (PERF_ANALYZER, "perf_analyzer", "-f FILE.csv"),
+    "llmperf.txt": (LLMPERF, "llmperf", "--results-dir FOLDER"),
+    "genai_perf.txt": (RICH.format(title="GenAI-Perf"), "GenAI-Perf", "--profile-export-file"),
     "guidellm.txt": (GUIDELLM, "guidellm", "benchmarks.json"),
     "guidellm_old.txt": (GUIDELLM_OLD, "guidellm", "benchmarks.json"),
     "genai_bench.txt": (GENAI_BENCH, "genai-bench", "folder of the experiment"),

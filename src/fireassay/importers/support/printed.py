@@ -35,6 +35,11 @@ _AIPERF: Final = (
 )
 # All of these in the text -> what it is, and how that tool saves a file.
 PRINTED: Final[Mapping[tuple[str, ...], Refusal]] = {
+    ("Serving Benchmark Result =", "Mean E2E Latency (ms):"): (
+        "what sglang.bench_serving prints",
+        "the file that it saves",
+        "Run it again with --output-file FILE.jsonl --output-details, and import that.",
+    ),
     ("Serving Benchmark Result =",): (
         "what vllm bench serve (or sglang.bench_serving) prints",
         "the file that it saves",
@@ -42,8 +47,18 @@ PRINTED: Final[Mapping[tuple[str, ...], Refusal]] = {
     ),
     ("NVIDIA GenAI-Perf", "LLM Metrics"): (
         "what GenAI-Perf prints",
-        "a file of AIPerf, which replaces it",
-        "Run it again with aiperf profile, and import profile_export.jsonl from its artifact folder.",
+        "profile_export.json of its artifact folder, or profile_export_genai_perf.json",
+        "Import the file that --profile-export-file names, from --artifact-dir.",
+    ),
+    ("Inferences/Second vs. Client",): (
+        "what perf_analyzer prints",
+        "the file that it saves",
+        "Run it again with --profile-export-file FILE.json (the requests) or -f FILE.csv (totals), and import that.",
+    ),
+    ("Results for token benchmark for", "Completed Requests Per Minute:"): (
+        "what llmperf prints",
+        "the files that it saves",
+        "Run it again with --results-dir FOLDER, and import *_individual_responses.json from it.",
     ),
     ("AIPerf", "LLM Metrics"): _AIPERF,
     ("Metric,avg,min,max,p99", "Request Latency (ms)"): _AIPERF,
