@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TOOLS = catalog.names("importers")
 HARNESSES = catalog.names("importers.harnesses")
-OTHERS = ("nccl_tests", "mllog")  # whose results are no loads
+OTHERS = ("nccl_tests", "osu", "mllog")  # whose results are no loads
 TIMERS = catalog.names("importers.timings")
 PROFILERS = catalog.names("importers.profiles")
 EVERY = (*TOOLS, *OTHERS, *HARNESSES, *TIMERS, *PROFILERS)
@@ -40,8 +40,14 @@ audited, and compared where the conditions allow. Facts that are not in the file
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
     assay import out.jsonl                      sglang.bench_serving --output-details
+    assay import agg_run.json                   InferenceX
+    assay import reports-20260101-000000        inference-perf: its stages, or a file of requests
+    assay import tiny_individual_responses.json llmperf, with the summary next to it
+    assay import profile_export.json            perf_analyzer: --profile-export-file, or -f FILE.csv
+    assay import profile_export_genai_perf.json GenAI-Perf: totals only
     assay import results/retinanet              MLPerf: result_*.txt of a training
     assay import all_reduce_perf.json           nccl-tests: -J FILE, or its printed output
+    assay import osu_allreduce_np16.txt         OSU micro-benchmarks, as printed
     assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run

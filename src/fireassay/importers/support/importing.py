@@ -22,7 +22,7 @@ from typing import Any, Final
 from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
-from fireassay.importers import mllog, nccl_tests
+from fireassay.importers import mllog, nccl_tests, osu
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, first, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.importers.support.printed import printed
@@ -39,7 +39,7 @@ from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "importers"
 OTHER_PACKAGES: Final = ("importers.harnesses", "importers.timings", "importers.profiles")
-OTHERS: Final = (nccl_tests, mllog)  # tools whose results are no loads: NAME, TITLE, recognises, import_runs
+OTHERS: Final = (nccl_tests, osu, mllog)  # tools whose results are no loads: NAME, TITLE, recognises, import_runs
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
 # fmt: off

@@ -82,6 +82,8 @@ class Run:
     seconds: float | None  # duration of the run, if the file gives it
     kept: Mapping[str, Any] = field(repr=False)
     missing: tuple[str, ...] = ()  # sentences: what the file does not say
+    backend: str = "nccl"
+    time: str = "mean over iterations of a loop"
 
 
 def processor_times(place: Place) -> SpecError:

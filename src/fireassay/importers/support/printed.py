@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay import catalog
-from fireassay.importers import nccl_tests
+from fireassay.importers import nccl_tests, osu
 from fireassay.importers.support.documents import head
 from fireassay.printable import shell_word
 
@@ -102,8 +102,7 @@ def of_a_tool(path: Path) -> Refusal | None:
     titles = [reader.title for reader in catalog.load_all("importers").values() if reader.recognises(path.name, beginning)]
     titles += [timer.title for timer in catalog.load_all("importers.timings").values() if timer.recognises(beginning)]
     titles += [harness.title for harness in catalog.load_all("importers.harnesses").values() if harness.recognises(path)]
-    if nccl_tests.recognises(path.name, beginning):
-        titles.append(nccl_tests.TITLE)
+    titles += [suite.TITLE for suite in (nccl_tests, osu) if suite.recognises(path.name, beginning)]
     return (
         (f"results of {titles[0]}", "a table of timings", f"Import them, then audit the record: assay import {shell_word(path)}")
         if titles
