@@ -34,7 +34,8 @@ def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
 
 def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
     traced = run.get("request_rate") == "trace"  # --use-trace-timestamps
-    kind, load, arrivals, client = ("", None, {"process": "trace", "trace": file}, {}) if traced else arrivals_of(run, place)
+    replayed: tuple[Any, float | None, dict[str, Any], dict[str, Any]] = ("", None, {"process": "trace", "trace": file}, {})
+    kind, load, arrivals, client = replayed if traced else arrivals_of(run, place)
     backend = base.text(run, "backend", place) or ""
     detailed = isinstance(run.get("input_lens"), Spool) and isinstance(run.get("ttfts"), Spool)
     server = base.inner(run, "server_info")  # since 0.5.6; of it only the names are taken: it may hold keys
