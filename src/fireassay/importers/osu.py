@@ -53,8 +53,10 @@ HEADER: Final = re.compile(r"# OSU (MPI|NCCL|RCCL)(?:-[A-Z]+(?: [A-Z]+)?)? (.+) 
 COLUMN: Final = re.compile(
     r"(?:Avg |Min |Max )?Latency ?\(us\)|Bandwidth \(MB/s\)|Iterations|Validation|P\d+ Tail (?:Lat|BW)\([^)]*\)|Transmit Size"
 )
+OURS: Final = re.compile(r"# |\d+(?:\s|$)")
 MAX_PREFIXES: Final = 3
-RANKS: Final = re.compile(r"\s(?:-np|-n|--np|--ntasks)(?:\s+|=)(\d{1,7})\b")
+LAUNCHER: Final = re.compile(r"osu_|\b(?:mpirun|mpiexec\S*|[sp]run|aprun|jsrun|flux)\b")
+RANKS: Final = re.compile(r"\s(?:-np|-n|--np|--ntasks)(?:\s+|=|)(\d{1,7})\b")
 NODES: Final = re.compile(r"\s(?:-N|--nodes)\s*=?\s*(\d{1,6})\b")
 EACH: Final = re.compile(r"\s--(?:n?tasks-per-node|npernode)(?:\s+|=)(\d{1,5})\b")
 OF_NAME: Final = re.compile(r"(?<![a-z\d])(?:np|n)[-_=]?(\d{1,7})(?!\d)|(?<!\d)(\d{1,7})[-_]?(?:ranks?|procs?|tasks?)", re.IGNORECASE)
@@ -121,12 +123,12 @@ def _sections(path: Path, place: Place) -> Iterator[_Section]:
 
 def _bare(line: str) -> str:
     """A line without what a launcher or a collector put before it; unchanged if no benchmark's line follows."""
-    bare = line
+    bare = line.lstrip()
     for _ in range(MAX_PREFIXES):
-        if bare.startswith("# ") or re.match(r"\d+\s", bare):
+        if OURS.match(bare):
             return bare
-        bare = PREFIX.sub("", bare, count=1)
-    return bare if bare.startswith("# ") or re.match(r"\d+\s", bare) else line
+        bare = PREFIX.sub("", bare, count=1).lstrip()
+    return bare if OURS.match(bare) else line
 
 
 def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
@@ -150,7 +152,7 @@ def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
         aggregation="one pair" if op == "send_recv" else "mean of ranks",
         version=section.title[3] or "",
         seconds=None,
-        kept={"text": [redact(line)[:200] for _, line in section.lines if re.match(r"# |\d+\s", line)]},
+        kept={"text": [redact(line)[:200] for _, line in section.lines if OURS.match(line)]},
         missing=(*unnamed, *unsized, *missing),
         backend="mpi" if section.title[1] == "MPI" else "nccl",
         time=TIMES.get(test, "mean over iterations, each behind a barrier"),
@@ -159,7 +161,7 @@ def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
 
 def _ranks(path: Path, section: _Section) -> int:
     """The ranks of a collective, from the last command line before it, else from the file's name."""
-    for line in reversed(section.before.splitlines()):
+    for line in filter(LAUNCHER.search, reversed(section.before.splitlines())):
         if match := RANKS.search(line):
             return max(1, int(match[1]))
         if (nodes := NODES.search(line)) and (each := EACH.search(line)):
@@ -175,13 +177,16 @@ def _rows(section: _Section, op: str, ranks: int) -> Iterator[Line]:
     for place, line in section.lines:
         if line.startswith("# Size"):
             columns = tuple(match.replace(" (", "(") for match in COLUMN.findall(line))
-        elif re.match(r"\d+(\s|$)", line) and columns:
-            words = line.split()
+        elif (words := line.split()) and words[0].isdigit() and columns and all(map(_is_cell, words)):
             if len(words) != 1 + len(columns):
                 fix = "A run that ended early leaves half a line: remove it."
                 raise place.wrong(Words(f"{len(words)} words"), f"{1 + len(columns)}: a size and {', '.join(columns)}", fix)
             if int(words[0][:19]):
                 yield _line(int(words[0][:19]), dict(zip(columns, words[1:], strict=True)), op, ranks, place)
+
+
+def _is_cell(word: str) -> bool:
+    return word in ("Pass", "Fail") or number_of(word) is not None or word in ("nan", "-nan", "inf", "-inf")
 
 
 def _line(size: int, cells: Mapping[str, str], op: str, ranks: int, place: Place) -> Line:
