@@ -110,7 +110,7 @@ def test_lines_of_srun_and_validation_columns_are_read(tmp_path: Path) -> None:
     (made,) = imported(tmp_path, "osu_np8.txt", text)
     rows = calls(measured(made))
     assert (rows["wrong"].to_list(), rows["dtype"].to_list(), made.failed) == ([0, 1], ["float32", "float32"], 1)
-    assert any(finding.rule == "collective_data_wrong" for finding in judged(measured(made)).findings)
+    assert any(finding.rule == "collective_data_wrong" for finding in judged(measured(made)).verdict.findings)
 
 
 def test_a_file_of_several_benchmarks_is_a_record_each_and_repetitions_are_launches(tmp_path: Path) -> None:
