@@ -30,12 +30,14 @@ class CannotCheckOut(Exception):
     """Why git cannot do it; completes a sentence."""
 
 
-def git(folder: Path, *words: str, timeout_s: float = GIT_TIMEOUT_S) -> str:
-    """What git prints. Raises CannotCheckOut: it failed, with its last line."""
+def git(folder: Path, *words: str, timeout_s: float = GIT_TIMEOUT_S, given: str = "") -> str:
+    """What git prints, of `given` as its input. Raises CannotCheckOut: it failed, with its last line."""
     command = environment.command(folder, *words)
     settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, env=settings, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="surrogateescape", timeout=timeout_s, env=settings, input=given
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotCheckOut(f"git could not run ({error})") from error
     if done.returncode:

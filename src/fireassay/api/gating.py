@@ -64,6 +64,7 @@ class Round:
 
     check: Check
     records: tuple[Path, ...]  # of the base, of the change
+    sides: tuple[Side, Side]  # likewise
     pairs: int
     seconds: float
     disturbed: tuple[str, ...] = ()  # how the machine was, by the audits
@@ -132,7 +133,14 @@ class Gate:
         comparison = compare((first, second), varying=VARYING, primary=self.primary)
         checked = check(comparison, first, second)
         pairs = min(one.measured.timed["block"].n_unique() for one in (first, second))
-        return Round(check=checked, records=tuple(paths), pairs=pairs, seconds=looks.seconds, disturbed=_disturbed((first, second)))
+        return Round(
+            check=checked,
+            records=tuple(paths),
+            sides=(first, second),
+            pairs=pairs,
+            seconds=looks.seconds,
+            disturbed=_disturbed((first, second)),
+        )
 
     def _members(self) -> list[Member]:
         sides = zip(("base", "change"), (self.trees.base, self.trees.change), (self.base.name, CHANGE), self.trees.variables, strict=True)

@@ -152,6 +152,25 @@ class Store:
 
     # ---- below ---------------------------------------------------------------------------------------------------
 
+    def put(self, name: str, content: bytes) -> bool:
+        """Write a small file beside the records; False if it is there already. Raises RecordError: it cannot be written."""
+        with self._explained("write"):
+            if self._files.exists(self._path(name)):
+                return False
+            self._files.makedirs(self._root, exist_ok=True)
+            self._files.pipe_file(self._path(name), content)
+            return True
+
+    def small_files(self, suffix: str) -> Iterator[tuple[str, bytes]]:
+        """Name and content of the files beside the records whose names end so. Raises RecordError: the store cannot be read."""
+        with self._explained("read"):
+            self._files.invalidate_cache()
+            listing = self._files.ls(self._root, detail=True)
+            names = sorted(name for entry in listing if entry["type"] == "file" and (name := _last(entry["name"])).endswith(suffix))
+            here = self.local
+            contents = self._contents(names) if here is None else {name: inside.read(here, name, MAX_MANIFEST_BYTES) for name in names}
+        yield from ((name, content) for name, content in contents.items() if content)
+
     def _has(self, entry: Entry, conditions: Mapping[str, object]) -> bool:
         with self._explained("read"):
             content = self._contents([f"{entry.folder}/experiment.toml"])[f"{entry.folder}/experiment.toml"]

@@ -18,7 +18,7 @@ from fireassay.estimates.rounding import Way, rounded
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
 GENERAL: Final = "General"
-DIGEST: Final = 12  # digits of a digest that identify an image
+DIGEST: Final = 12  # digits of a digest that identify a file
 DASH: Final = "–"
 
 

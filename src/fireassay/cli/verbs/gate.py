@@ -18,7 +18,7 @@ from fireassay.cli.support.detach import add_detach, announcing
 from fireassay.cli.support.output import STDOUT, WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.states import accepted_states, add_accept
 from fireassay.cli.support.verb import Verb, add_root, share
-from fireassay.errors import Problem, SpecError, WorkloadError, refuse, refuse_any
+from fireassay.errors import AssayError, Problem, SpecError, WorkloadError, refuse, refuse_any
 from fireassay.printable import one_line, say
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import keep_command, named
@@ -26,6 +26,7 @@ from fireassay.spec.model import Unreadable, seconds
 
 if TYPE_CHECKING:
     from fireassay.api.gating import Gated
+    from fireassay.reports.page import Page
     from fireassay.reports.pages.gate import Measured
     from fireassay.runners.experiment.progress import RunProgress
     from fireassay.spec.experiment import Experiment
@@ -55,7 +56,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     of_verb.declare(parser, of_verb.flags_of("gate"))
     add_root(parser, "where the records are made, in its folder gates (default: records)")
     add_detach(parser, several=True)
-    add_formats(parser, besides=("junit", "markdown"))
+    add_formats(parser, besides=("badge", "junit", "markdown"))
+    add("--badge", type=Path, metavar="FILE", help="also write a badge as SVG")
+    help = "also keep the verdict in branch:NAME of origin (with the badge), a folder, or a store"
+    add("--history", metavar="WHERE", help=help)
     add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
     help = "append at most 25 lines to FILE, for a pull request; without FILE, output as markdown"
     add("--markdown", type=Path, nargs="?", const=STDOUT, metavar="FILE", help=help)
@@ -72,6 +76,10 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment = prepared(experiment, arguments.margin, arguments.pairs)
     here = (Path.cwd() / folder).resolve()
     base = base_of(arguments.base, here, merge_base=arguments.merge_base)
+    if arguments.history:
+        from fireassay.api.ci.history import reachable
+
+        reachable(arguments.history, here)
 
     def told(text: str) -> None:
         if not arguments.quiet:
@@ -81,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with trees_of(base, arguments.setup, experiment.workload.script, told) as trees, _progress(quiet=arguments.quiet) as show:
         workload, outputs = (
             experiment.workload,
-            (arguments.root, arguments.junit, arguments.markdown, arguments.output, Path(f"{VERB.name}.html")),
+            (arguments.root, arguments.badge, arguments.junit, arguments.markdown, arguments.output, Path(f"{VERB.name}.html")),
         )
         untracked = only_in_change(base, trees, (workload.script, *workload.arguments), [path for path in outputs if path is not None])
         if line := _untracked(untracked) or (SAME if base.same else ""):
@@ -103,8 +111,15 @@ def _run(arguments: argparse.Namespace) -> int:
             _write_error(arguments, str(error))
             raise
     is_accepted = found.check.state in accepted
-    _show(arguments, found, untracked, accepted=is_accepted)
-    return 0 if is_accepted else found.exit_code
+    code = 0 if is_accepted else found.exit_code
+    shown = _show(arguments, found, untracked, accepted=is_accepted)
+    try:
+        _keep(arguments, found, shown, here)
+    except AssayError as error:
+        if code == 0:
+            raise
+        say(error, file=sys.stderr)  # the verdict stands
+    return code
 
 
 # ---- what is asked ---------------------------------------------------------------------------------------------------
@@ -219,19 +234,30 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[RunProgress], None] | None]:
     yield announcing(None if quiet else line)
 
 
-def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> None:
+def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> Page:
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.gate import page
 
     if arguments.markdown == STDOUT:
         arguments.form = "markdown"
-    shown = _measured(arguments, found, untracked, accepted=accepted)
+    shown = page(_measured(arguments, found, untracked, accepted=accepted))
     fresh = [str(path) for one in found.rounds[1:] for path in one.records]
-    emit(Output(name="gate", page=lambda: page(shown), document=lambda: render(found.check, accepted=accepted, fresh=fresh)), arguments)
-    if arguments.junit:
-        write(arguments.junit, load(WRITERS, "junit").write(page(shown)))
-    if arguments.markdown not in (None, STDOUT):
-        write(arguments.markdown, load(WRITERS, "markdown").write(page(shown)), append=True)
+    emit(Output(name="gate", page=lambda: shown, document=lambda: render(found.check, accepted=accepted, fresh=fresh)), arguments)
+    for name in ("badge", "junit", "markdown"):
+        if (target := getattr(arguments, name)) not in (None, STDOUT):
+            write(target, load(WRITERS, name).write(shown), append=name == "markdown")
+    return shown
+
+
+def _keep(arguments: argparse.Namespace, found: Gated, shown: Page, here: Path) -> None:
+    if not arguments.history:
+        return
+    from fireassay.api.ci.history import keep
+    from fireassay.verdict.checking.kept import kept
+
+    assert shown.answer is not None
+    one = kept(found.check, shown.answer.mark.word, shown.answer.headline, *found.rounds[-1].sides)
+    say(f"kept: {keep(arguments.history, one, here, load(WRITERS, 'badge').write(shown))}", file=sys.stderr)
 
 
 def _write_error(arguments: argparse.Namespace, why: str) -> None:
@@ -257,6 +283,7 @@ def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[s
         trees=_trees(found, untracked, merge_base=arguments.merge_base),
         warnings=[*last.disturbed],
         records=[str(path) for path in last.records],
+        seals=[one.measured.seal for one in last.sides],
         more=shlex.join(["assay", "gate", arguments.base, *_repeated(arguments)]),
         compare=shlex.join(_compare(arguments, last.records)),
         command=f" -- {shlex.join(arguments.after_dashes)}" if arguments.after_dashes else "",

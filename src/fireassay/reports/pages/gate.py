@@ -10,6 +10,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, duration, limit_text, percent, with_interval
 from fireassay.reports.answering import in_percent, shortened
+from fireassay.reports.cell import DIGEST
 from fireassay.reports.page import Answer, Line, Mark, Next, Page
 from fireassay.reports.pages import check as check_page
 from fireassay.stats.comparing.comparison import Difference, detectable_effect
@@ -47,6 +48,7 @@ class Measured:
     trees: str = ""  # what of the two trees is worth knowing
     warnings: Sequence[str] = ()
     records: Sequence[str] = ()  # of the series that decided: base, change
+    seals: Sequence[str] = ()  # theirs, SHA-256
     compare: str = ""  # the command that shows every number of the records
     more: str = ""  # the command of the same gate, up to its budget
     command: str = ""  # the words that end it
@@ -63,11 +65,17 @@ def page(gate: Measured) -> Page:
         evidence="; ".join(filter(None, (_evidence(gate, row), check_page.apart(gate.check)))),
         lines=tuple(_lines(gate, row)),
         next=tuple(_next(gate, row)),
-        record=f"{', '.join(gate.records)}; --full shows every metric" if gate.records else "",
+        record=f"{_records(gate)}; --full shows every metric" if gate.records else "",
         about=gate.command.removeprefix(" -- "),
     )
     properties = {**found.properties, "verb": "gate", "smallest_change": missed}
+    properties |= dict(zip(("base_digest", "digest"), gate.seals, strict=False))
     return replace(found, title="", answer=answer, sections=check_page.without_answer(found.sections), properties=properties)
+
+
+def _records(gate: Measured) -> str:
+    seals = f" (sha256 {', '.join(seal[:DIGEST] for seal in gate.seals)})" if gate.seals else ""
+    return f"{', '.join(gate.records)}{seals}"
 
 
 def primary(check: Check) -> CheckRow | None:

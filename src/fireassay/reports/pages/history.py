@@ -6,11 +6,13 @@ A chart and a table per series: record, date, value, level and change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from fireassay.estimates.format import count, show
 from fireassay.reports.charts.comparison import history_chart
 from fireassay.reports.page import Cell, Number, Page, Section, Table, heads
 from fireassay.verdict.checking.history import History, rates
+from fireassay.verdict.checking.kept import Trend
 
 
 def page(histories: Sequence[History], title: str, named: Callable[[str], Cell] = str) -> Page:
@@ -19,6 +21,11 @@ def page(histories: Sequence[History], title: str, named: Callable[[str], Cell] 
         return Page(title=title, sections=(), lead="no series: no comparable record holds a value")
     sections = tuple(_section(index, history, named) for index, history in enumerate(histories))
     return Page(title=title, sections=sections, footer=(f"{rates(histories)}.",))
+
+
+def kept(trend: Trend) -> Page:
+    """The page of what gates kept."""
+    return replace(page(trend.histories, "History of gates"), about=trend.notes)
 
 
 def _section(index: int, history: History, named: Callable[[str], Cell]) -> Section:

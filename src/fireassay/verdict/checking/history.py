@@ -13,12 +13,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
-from fireassay.metrics.metric import Better
+from fireassay.metrics.metric import Better, Metric
 from fireassay.stats.comparing.between_records import Between, Level, between, level
 from fireassay.stats.comparing.comparison import Scale
 from fireassay.stats.series.changes import LEVEL, Change, Changes, across_series, changes_in_history
@@ -49,9 +49,9 @@ class History:
     configuration: str
     scale: Scale
     points: tuple[Point, ...]
-    changes: tuple[Change, ...]  # certain ones, and perhaps a suspected one; index: first record of the new level
-    outliers: tuple[int, ...]  # records far off their level, excluded from it
-    p_adjusted: float | None  # of the clearest change, over all series; None: too short to test
+    changes: tuple[Change, ...] = ()  # certain ones, and perhaps a suspected one; index: first record of the new level
+    outliers: tuple[int, ...] = ()  # records far off their level, excluded from it
+    p_adjusted: float | None = None  # of the clearest change, over all series; None: too short to test
 
     @property
     def certain(self) -> tuple[Change, ...]:
@@ -146,9 +146,17 @@ def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]]) -> tuple[
 
     `sides` must be comparable.
     """
-    read = [(metric, configuration, *series(sides, metric, configuration)) for metric, configuration in pairs]
-    standing = across_series([_changes(scale, points) for *_, scale, points in read], FAMILY)
-    return tuple(_history(sides, *item, changes) for item, changes in zip(read, standing, strict=True))
+    described = sides[0].judgement.metrics
+    return tested([_history(described[metric], configuration, *series(sides, metric, configuration)) for metric, configuration in pairs])
+
+
+def tested(found: Sequence[History]) -> tuple[History, ...]:
+    """The histories with the changes that remain after correction over all of them."""
+    standing = across_series([_changes(one.scale, one.points) for one in found], FAMILY)
+    return tuple(
+        replace(one, changes=changes.changes, outliers=changes.outliers, p_adjusted=changes.p_value)
+        for one, changes in zip(found, standing, strict=True)
+    )
 
 
 def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
@@ -161,19 +169,15 @@ def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
     return changes_in_history(values, earlier=[level(numbers, "ratio").mean for numbers in positive])
 
 
-def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], changes: Changes) -> History:
-    described = sides[0].judgement.metrics[metric]
+def _history(described: Metric, configuration: str, scale: Scale, points: tuple[Point, ...]) -> History:
     return History(
-        metric=metric,
+        metric=described.name,
         title=described.title,
         unit=described.unit,
         better=described.better,
         configuration=configuration,
         scale=scale,
         points=points,
-        changes=changes.changes,
-        outliers=changes.outliers,
-        p_adjusted=changes.p_value,
     )
 
 

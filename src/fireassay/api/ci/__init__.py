@@ -1,0 +1,1 @@
+"""How does the verdict of a gate reach a pull request and stay with its repository?"""
