@@ -37,7 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="comment",
     group="judge",
-    summary="put a verdict under a pull request, as one comment that is updated",
+    summary="put a verdict under a pull request, as one comment",
     description="""Put the Markdown of a gate under the pull request of this job: one comment, which the next run changes.
 
     assay gate origin/main --markdown comment.md -- python work.py
