@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -20,12 +22,12 @@ from tests.examples.ci_steps import EXPRESSION, REPOSITORY, Job, action, compone
 
 ACTIONS = ("", ".github/actions/comment")
 WORKFLOWS = ("github-gate.yml", "github-comment.yml", "github-history.yml")
-HOSTILE = 'python work.py --say "it\'s $(touch planted) `touch planted` ${{ github.token }}; touch planted"'
+HOSTILE = 'python work.py --say "it\'s $(touch planted) `touch planted`; touch planted"'
 WORK = "print(sum(range({n})))\n"
 
 
-def workflow(name: str) -> dict[str, object]:
-    found: dict[str, object] = yaml.safe_load((REPOSITORY / "examples" / "ci" / name).read_text())
+def workflow(name: str) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load((REPOSITORY / "examples" / "ci" / name).read_text())
     return found
 
 
@@ -51,15 +53,15 @@ def test_only_the_comment_may_write_a_request_and_only_the_history_the_repositor
     gate, comment, history = map(workflow, WORKFLOWS)
     assert gate["permissions"] == {"contents": "read"}
     assert (comment["permissions"], history["permissions"]) == ({}, {"contents": "write"})
-    assert comment["jobs"]["comment"]["permissions"] == {"actions": "read", "pull-requests": "write"}  # type: ignore[index]
+    assert comment["jobs"]["comment"]["permissions"] == {"actions": "read", "pull-requests": "write"}
     assert gate[True] == {"pull_request": None}  # `on`; never pull_request_target, whose job of a fork has secrets
-    assert comment[True]["workflow_run"]["workflows"] == [gate["name"]]  # type: ignore[index]
-    assert not any("checkout" in step.get("uses", "") for step in comment["jobs"]["comment"]["steps"])  # type: ignore[index]
+    assert comment[True]["workflow_run"]["workflows"] == [gate["name"]]
+    assert not any("checkout" in step.get("uses", "") for step in comment["jobs"]["comment"]["steps"])
 
 
 def test_the_inputs_that_the_workflows_give_are_declared() -> None:
     for name in WORKFLOWS:
-        (job,) = workflow(name)["jobs"].values()  # type: ignore[attr-defined]
+        (job,) = workflow(name)["jobs"].values()
         for step in job["steps"]:
             if "fireassay" in step.get("uses", ""):
                 path = step["uses"].partition("@")[0].removeprefix("OWNER/fireassay").strip("/")
@@ -99,7 +101,7 @@ def recorded(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Pa
     return words
 
 
-def parsed(words: Path) -> object:
+def parsed(words: Path) -> argparse.Namespace:
     """The flags that the recorded command gives; it exits if one does not exist."""
     verb, *given = words.read_text().split("\0")[:-1]
     return cli.parser(catalog.load("cli.verbs", verb)).parse_args(given)
@@ -114,8 +116,8 @@ def test_the_action_gives_assay_its_inputs_as_words_and_fails_as_it_does(code: i
     job = Job(change, GITHUB_BASE_REF="main", GITHUB_SHA="")
     assert job.run("", INPUTS, without=()) == code, job.said
     given = parsed(words)
-    assert (given.base, given.margin, given.history, given.pairs) == ("origin/main", 0.07, "branch:kept", 3)  # type: ignore[attr-defined]
-    assert (given.shell, given.after_dashes) == (True, [HOSTILE])  # type: ignore[attr-defined]
+    assert (given.base, given.margin, given.history, given.pairs) == ("origin/main", 0.07, "branch:kept", 3)
+    assert (given.shell, given.after_dashes) == (True, [HOSTILE])
     assert job.outputs["steps.gate.outputs.exit-code"] == str(code)
     assert job.summary == "### FAIL\n"
     assert not (change / "planted").exists()
@@ -129,7 +131,7 @@ def test_of_a_push_the_commit_before_is_the_base_and_an_experiment_is_a_file(cha
     job = Job(change, GITHUB_BASE_REF="", GITHUB_SHA=head)
     assert job.run("", {"experiment": "gate.toml", "folder": "out"}) == 0, job.said
     given = parsed(words)
-    assert (given.base, given.experiment, given.history) == (f"{head}^", "gate.toml", None)  # type: ignore[attr-defined]
+    assert (given.base, given.experiment, given.history) == (f"{head}^", "gate.toml", None)
     assert git(change, "rev-parse", f"{head}^") == git(change.parent / "origin", "rev-parse", "main")
 
 
@@ -149,8 +151,8 @@ def test_the_component_gives_assay_the_same_words(code: int, change: Path, monke
         done = component("assay-gate", change, {**INPUTS, "package": "x.whl"}, **variables)
         assert done.returncode == code, done
         given = parsed(words)
-        assert (given.base, given.margin, given.history) == (base, 0.07, history)  # type: ignore[attr-defined]
-        assert (given.shell, given.after_dashes) == (True, [HOSTILE])  # type: ignore[attr-defined]
+        assert (given.base, given.margin, given.history) == (base, 0.07, history)
+        assert (given.shell, given.after_dashes) == (True, [HOSTILE])
     assert not (change / "planted").exists()
 
 
@@ -163,9 +165,9 @@ def test_the_lines_of_the_jenkinsfile_run(change: Path, monkeypatch: pytest.Monk
     (change / ".assay" / "bin").mkdir(parents=True)
     (change / ".assay" / "bin" / "assay").symlink_to(words.parent / "assay")
     subprocess.run(["sh", "-ec", gate], cwd=change, check=True)
-    assert (given := parsed(words)).after_dashes == ["python3", "work.py"]  # type: ignore[attr-defined]
-    assert git(change, "rev-parse", given.base) == git(change.parent / "origin", "rev-parse", "main")  # type: ignore[attr-defined]
-    assert str(given.junit) in shlex.split(text.replace("'", " ").replace(",", " "))  # type: ignore[attr-defined]
+    assert (given := parsed(words)).after_dashes == ["python3", "work.py"]
+    assert git(change, "rev-parse", given.base) == git(change.parent / "origin", "rev-parse", "main")
+    assert str(given.junit) in shlex.split(text.replace("'", " ").replace(",", " "))
 
 
 # ---- with the real one -----------------------------------------------------------------------------------------------

@@ -157,8 +157,10 @@ def test_a_change_that_waits_much_longer_fails_and_nothing_is_left(repository: P
     assert [path.name for path in Path("records").iterdir()] == ["gates"]
 
 
-def test_a_command_that_fails_is_an_error_in_the_junit_file(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gate", "main", "--pairs", "3", "--quiet", "--junit", "gate.xml", "--", "python", "-c", "raise SystemExit(3)"]) == 5
+def test_a_command_that_fails_is_an_error_in_every_file(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--junit", "gate.xml", "--markdown", "gate.md", "--badge", "gate.svg"]
+    assert main(["gate", "main", "--pairs", "3", "--quiet", *files, "--", "python", "-c", "raise SystemExit(3)"]) == 5
+    assert all("exit code 3" in Path(name).read_text() for name in ("gate.md", "gate.svg"))
     (error,) = ElementTree.parse(repository / "gate.xml").getroot().findall("testcase/error")
     assert "exit code 3" in error.attrib["message"]
     assert "exit code 3" in " ".join(capsys.readouterr().err.split())

@@ -243,10 +243,14 @@ def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str],
     shown = page(_measured(arguments, found, untracked, accepted=accepted))
     fresh = [str(path) for one in found.rounds[1:] for path in one.records]
     emit(Output(name="gate", page=lambda: shown, document=lambda: render(found.check, accepted=accepted, fresh=fresh)), arguments)
+    _also(arguments, shown)
+    return shown
+
+
+def _also(arguments: argparse.Namespace, page: Page) -> None:
     for name in ("badge", "junit", "markdown"):
         if (target := getattr(arguments, name)) not in (None, STDOUT):
-            write(target, load(WRITERS, name).write(shown), append=name == "markdown")
-    return shown
+            write(target, load(WRITERS, name).write(page), append=name == "markdown")
 
 
 def _keep(arguments: argparse.Namespace, found: Gated, shown: Page, here: Path) -> None:
@@ -261,12 +265,10 @@ def _keep(arguments: argparse.Namespace, found: Gated, shown: Page, here: Path) 
 
 
 def _write_error(arguments: argparse.Namespace, why: str) -> None:
-    """The JUnit file of a gate whose command failed: a CI server shows nothing of a file that is not there, or the last one."""
+    """The files of a gate whose command failed: a CI server shows nothing of a file that is not there, or the last one."""
     from fireassay.reports.page import Mark, Page
 
-    if arguments.junit:
-        page = Page(title=arguments.base, sections=(), mark=Mark(word="error", tone="void"), lead=why, properties={"verb": "gate"})
-        write(arguments.junit, load(WRITERS, "junit").write(page))
+    _also(arguments, Page(title=arguments.base, sections=(), mark=Mark(word="error", tone="void"), lead=why, properties={"verb": "gate"}))
 
 
 def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> Measured:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -25,6 +26,7 @@ from fireassay.metrics.metric import Better
 from fireassay.printable import some
 from fireassay.record.untrusted.paths import json_of
 from fireassay.stats.comparing.between_records import level
+from fireassay.stats.comparing.comparison import Scale
 from fireassay.verdict.checking.history import History, Point, tested
 from fireassay.verdict.checking.types import Check
 from fireassay.verdict.comparison.groups import launch_values
@@ -163,17 +165,15 @@ def trend(lines: Sequence[Kept]) -> Trend:
     admissible = [
         one for one in ordered if one.verdict.partition(",")[0] not in NO_EVIDENCE and one.value is not None and one.launch_values
     ]
-    machines: list[Kept] = []
-    series: dict[tuple[object, ...], list[Kept]] = {}
+    machines: list[Kept] = []  # the first gate of each
+    series: dict[tuple[str, str, str, str, str, int], list[Kept]] = {}
     for one in admissible:
         at = next((number for number, first in enumerate(machines) if not differing(first, one)), len(machines))
         if at == len(machines):
             machines.append(one)
         series.setdefault((one.name, one.workload, one.metric, one.unit, one.configuration, at), []).append(one)
-    found = [
-        _history(lines, int(str(key[-1])), machines, several=len({one[1] for one in series if one[0] == key[0]}) > 1)
-        for key, lines in series.items()
-    ]
+    workloads = Counter(name for name, _ in {key[:2] for key in series})
+    found = [_history(own, _title(own[0], key[-1], machines, workloads[key[0]])) for key, own in series.items()]
     return Trend(histories=tested(found), notes=tuple(_notes(len(ordered) - len(admissible), machines)))
 
 
@@ -187,12 +187,17 @@ def differing(a: Kept, b: Kept) -> list[str]:
     ]
 
 
-def _history(lines: Sequence[Kept], at: int, machines: Sequence[Kept], *, several: bool) -> History:
-    first, scale = lines[0], "ratio" if min(min(one.launch_values) for one in lines) > 0.0 else "difference"
-    workload = f", workload {first.workload}" if several else ""
+def _title(first: Kept, at: int, machines: Sequence[Kept], workloads: int) -> str:
+    workload = f", workload {first.workload}" if workloads > 1 else ""
+    return f"{first.name}{workload}, {first.title.lower()}, machine {at + 1} ({_machine(machines[at])})"
+
+
+def _history(lines: Sequence[Kept], title: str) -> History:
+    first = lines[0]
+    scale: Scale = "ratio" if min(min(one.launch_values) for one in lines) > 0.0 else "difference"
     return History(
         metric=first.metric,
-        title=f"{first.name}{workload}, {first.title.lower()}, machine {at + 1} ({_machine(machines[at])})",
+        title=title,
         unit=first.unit,
         better=first.better,
         configuration=first.configuration,
