@@ -59,4 +59,4 @@ def test_two_formats_at_once_and_an_unknown_one_are_refused(table: str, capsys: 
         main(["rubric", table, "--html", "--json"])
     assert "not allowed with" in capsys.readouterr().err
     assert main(["rubric", table, "--format", "nothing"]) != 0
-    assert "--format: found 'nothing'; allowed: json, excel," in capsys.readouterr().err
+    assert "--format: found 'nothing'; allowed: json, badge, excel," in capsys.readouterr().err
