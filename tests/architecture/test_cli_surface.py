@@ -5,7 +5,7 @@ from __future__ import annotations
 from fireassay import catalog, cli
 
 # of every verb that shows results: see fireassay.cli.support.output
-FORMATS = "--json --badge --excel --html --junit --latex --markdown --format --full"
+FORMATS = "--json --excel --html --junit --latex --markdown --format --full"
 OUTPUT = f"{FORMATS} --output"
 OF_A_TABLE = "--tolerance --efficiency --deadline --budget --joules --work --scaling --use --where --price --prices --carbon --predict"
 # verb -> positional words in capitals and flags, in the order of its help
@@ -14,7 +14,7 @@ SURFACE = {
     "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --rounds --blocks --show --trust --json --badge --excel --html --latex --format --full --output --junit --markdown --push"
+        "--baseline-folder --folder --rounds --blocks --show --trust --json --excel --html --latex --format --full --output --junit --markdown --push"
     ),
     "comment": "FILE --name",
     "completion": "SHELL --names --root",
@@ -100,7 +100,7 @@ SURFACE = {
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root --detach {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --detach --json --badge --excel --junit --latex --markdown --format --full --output --html",
+    "tune": "FILE --root --resume --dry-run --detach --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
     "watch": f"--pid --slurm-job --for --log --no-stacks --no-record --root {OUTPUT}",
 }

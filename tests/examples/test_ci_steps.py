@@ -117,7 +117,7 @@ def test_the_action_gives_assay_its_inputs_as_words_and_fails_as_it_does(code: i
     assert job.run("", INPUTS, without=()) == code, job.said
     given = parsed(words)
     assert (given.base, given.margin, given.history, given.pairs) == ("origin/main", 0.07, "branch:kept", 3)
-    assert (given.shell, given.after_dashes) == (True, [HOSTILE])
+    assert (given.shell, given.after_dashes) == (True, (HOSTILE,))
     assert job.outputs["steps.gate.outputs.exit-code"] == str(code)
     assert job.summary == "### FAIL\n"
     assert not (change / "planted").exists()
@@ -152,8 +152,10 @@ def test_the_component_gives_assay_the_same_words(code: int, change: Path, monke
         assert done.returncode == code, done
         given = parsed(words)
         assert (given.base, given.margin, given.history) == (base, 0.07, history)
-        assert (given.shell, given.after_dashes) == (True, [HOSTILE])
+        assert (given.shell, given.after_dashes) == (True, (HOSTILE,))
     assert not (change / "planted").exists()
+    component("assay-gate", change, {"experiment": "gate.toml", "folder": "out", "package": "x.whl"}, CI_MERGE_REQUEST_DIFF_BASE_SHA=base)
+    assert (parsed(words).base, parsed(words).experiment) == (base, "gate.toml")
 
 
 def test_the_lines_of_the_jenkinsfile_run(change: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +167,7 @@ def test_the_lines_of_the_jenkinsfile_run(change: Path, monkeypatch: pytest.Monk
     (change / ".assay" / "bin").mkdir(parents=True)
     (change / ".assay" / "bin" / "assay").symlink_to(words.parent / "assay")
     subprocess.run(["sh", "-ec", gate], cwd=change, check=True)
-    assert (given := parsed(words)).after_dashes == ["python3", "work.py"]
+    assert (given := parsed(words)).after_dashes == ("python3", "work.py")
     assert git(change, "rev-parse", given.base) == git(change.parent / "origin", "rev-parse", "main")
     assert str(given.junit) in shlex.split(text.replace("'", " ").replace(",", " "))
 

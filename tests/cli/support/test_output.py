@@ -8,8 +8,9 @@ import pytest
 
 from fireassay import catalog
 from fireassay.cli import main
+from fireassay.cli.support.output import UNFLAGGED
 
-FORMATS = [name for name in catalog.names("reports.writers") if name != "terminal"]
+FORMATS = [name for name in catalog.names("reports.writers") if name not in ("terminal", *UNFLAGGED)]
 STREAMS = {"json": "{", "markdown": "### "}  # what goes to stdout by itself, and how it begins
 
 
@@ -42,7 +43,15 @@ def test_without_a_file_text_is_printed_and_a_page_or_a_workbook_is_written_here
 
 @pytest.mark.parametrize(
     ("file", "begin"),
-    [("a.md", b"### "), ("a.html", b"<!doctype"), ("a.json", b"{"), ("a.xlsx", b"PK"), ("a.tex", b"% "), ("a.log", b"RECOMMENDED")],
+    [
+        ("a.md", b"### "),
+        ("a.html", b"<!doctype"),
+        ("a.json", b"{"),
+        ("a.xlsx", b"PK"),
+        ("a.tex", b"% "),
+        ("a.log", b"RECOMMENDED"),
+        ("a.svg", b"<svg "),
+    ],
 )
 def test_the_name_of_the_file_says_the_format_where_no_flag_does(file: str, begin: bytes, table: str) -> None:
     assert main(["rubric", table, "--output", file]) == 0

@@ -27,7 +27,7 @@ def test_a_change_of_level_is_named_and_another_machine_is_apart(kept: str, caps
     assert "rose by 50 %" in shown
     assert "machine 2 differs from machine 1 in cpu.usable: their values are not compared" in shown
     assert "sha256 ffffffffffff" in shown
-    assert "3.0 s [2.7, 3.3]" in shown
+    assert "3.00 s [2.70, 3.30]" in shown
 
 
 def test_json_gives_every_line(kept: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
 MAX_COLUMNS: Final = 100  # longer lines are hard to read
+UNFLAGGED: Final = ("badge",)  # by --format badge, or a file's name: one more flag makes every usage line too wide
 STDOUT: Final = Path("-")  # as --output
 
 
@@ -45,7 +46,7 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
     """Add --output and a flag per format, except the terminal's and those in `besides`, which the verb declares itself."""
     shape = parser.add_mutually_exclusive_group()
     for name in (JSON, *catalog.names(WRITERS)):
-        if name not in (TERMINAL, *besides):
+        if name not in (TERMINAL, *UNFLAGGED, *besides):
             shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"output as {name}")
     shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
     add_full(parser)

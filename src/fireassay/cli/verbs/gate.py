@@ -56,7 +56,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     of_verb.declare(parser, of_verb.flags_of("gate"))
     add_root(parser, "where the records are made, in its folder gates (default: records)")
     add_detach(parser, several=True)
-    add_formats(parser, besides=("badge", "junit", "markdown"))
+    add_formats(parser, besides=("junit", "markdown"))
     add("--badge", type=Path, metavar="FILE", help="also write a badge as SVG")
     help = "also keep the verdict in branch:NAME of origin (with the badge), a folder, or a store"
     add("--history", metavar="WHERE", help=help)
