@@ -174,7 +174,7 @@ def test_the_lines_of_the_jenkinsfile_run(change: Path, monkeypatch: pytest.Monk
 
 # ---- with the real one -----------------------------------------------------------------------------------------------
 
-MEASURED = {"command": "python3 work.py", "margin": "50%", "flags": "--primary trial_cpu_time --pairs 6 --quiet", "history": "branch:kept"}
+MEASURED = {"command": "python3 work.py", "margin": "50%", "flags": "--primary trial_cpu_time --pairs 4 --quiet", "history": "branch:kept"}
 
 
 @pytest.mark.deep

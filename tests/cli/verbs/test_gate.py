@@ -85,6 +85,11 @@ def test_a_python_script_alone_is_a_training_on_one_worker(
     assert _asked(parsed("main", "--", "./train.py"))[0].workload.runner == "command"  # type: ignore[arg-type]
 
 
+def test_a_line_of_the_shell_that_ends_in_a_script_is_a_command() -> None:
+    experiment, _ = _asked(parsed("main", "--shell", "--", "python3 work.py"))  # type: ignore[arg-type]
+    assert (experiment.workload.runner, experiment.workload.arguments) == ("command", ("-c", "python3 work.py"))
+
+
 GIVEN = [
     ("--margin", "3%", "--merge-base", "--setup", "make all", "--setup=-x", "--accept", "pass,inconclusive", "--budget", "9m"),
     ("--workers", "2", "--root", "r s"),

@@ -17,7 +17,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPMessage
+from email.message import Message
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -205,7 +206,7 @@ class Api:
         try:
             with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
                 found = json_of(answer.read(MAX_BYTES))
-            if not isinstance(found, reply) or not all(isinstance(each, dict) for each in (found if reply is list else ())):
+            if not isinstance(found, reply) or not all(isinstance(each, dict) for each in (found if isinstance(found, list) else ())):
                 raise ValueError("the reply is not what this API promises")
             return found
         except urllib.error.HTTPError as error:
@@ -216,7 +217,7 @@ class Api:
             raise Later(f"{what}: {redact(str(error))}", 1.0) from None
 
 
-def _refused(status: int, why: str, headers: HTTPMessage) -> Exception:
+def _refused(status: int, why: str, headers: Message) -> Exception:
     if status >= 500:
         return Later(why, 1.0)
     wait = headers.get("retry-after", "")

@@ -148,7 +148,7 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     given = of_verb.given(arguments, known)
     command = arguments.after_dashes
     workers = next(item for item in known if item.name == "--workers")
-    if arguments.experiment is None and workers not in given and _is_training(command):
+    if arguments.experiment is None and not arguments.shell and workers not in given and _is_training(command):
         setattr(arguments, workers.attribute, "1")
         given[workers] = "1"
         say(f"{command[0]} is taken as a training on 1 worker (--workers); as a command: python {command[0]}", file=sys.stderr)

@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from fireassay.errors import RecordError
-from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.estimate import Bounded, Estimate
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import Better
 from fireassay.printable import some
@@ -96,14 +96,14 @@ def kept(check: Check, word: str, sentence: str, base: Side, change: Side) -> Ke
         unit=value.unit if value is not None else "",
         better=row.better if row is not None else "neither",
         configuration=row.configuration if row is not None else "",
-        value=_finite(value and value.value),
-        low=_finite(value and value.low),
-        high=_finite(value and value.high),
+        value=_finite(value, "value"),
+        low=_finite(value, "low"),
+        high=_finite(value, "high"),
         confidence=value.confidence if value is not None else None,
         launch_values=launch_values(value)[:MAX_VALUES] if value is not None else (),
-        change=_finite(difference and difference.value),
-        change_low=_finite(difference and difference.low),
-        change_high=_finite(difference and difference.high),
+        change=_finite(difference, "value"),
+        change_low=_finite(difference, "low"),
+        change_high=_finite(difference, "high"),
         base=str(seen(base.measured, "workload", "git", "commit") or ""),
         commit=str(seen(measured, "workload", "git", "commit") or ""),
         digest=measured.seal,
@@ -112,8 +112,9 @@ def kept(check: Check, word: str, sentence: str, base: Side, change: Side) -> Ke
     )
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
+def _finite(bounded: Bounded | None, name: Literal["value", "low", "high"]) -> float | None:
+    number: float = getattr(bounded, name, math.nan)
+    return number if math.isfinite(number) else None
 
 
 LINE: Final = TypeAdapter(Kept)
@@ -215,7 +216,8 @@ def _label(one: Kept) -> str:
 
 def _machine(one: Kept) -> str:
     processors = one.machine.get("cpu.usable")
-    words = (*(one.machine.get("gpu.models") or ()), one.machine.get("cpu.model"), f"{processors} processors" if processors else "")
+    models = one.machine.get("gpu.models")
+    words = (*(models if isinstance(models, list) else ()), one.machine.get("cpu.model"), f"{processors} processors" if processors else "")
     return ", ".join(str(word) for word in words if word) or "not described"
 
 
