@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import fireassay
 from fireassay import catalog, cli
@@ -197,7 +198,25 @@ def api() -> str:
     parts = ["## Functions", *(_entry(f"fireassay.{name}", objects[name]) for name in functions), "## Objects"]
     for name in (name for name in public if name not in functions):
         parts += [f"### {name}\n\n{text_block(inspect.getdoc(objects[name]) or '')}", *_members(name, objects[name])]
+    for module in (fireassay.testing,):
+        parts += [f"## fireassay.{_tail(module)}", text_block(inspect.getdoc(module) or "")]
+        own = {
+            key: value
+            for key, value in vars(module).items()
+            if not key.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        }
+        parts += [
+            _entry(f"fireassay.{_tail(module)}.{key}", value)
+            for key, value in own.items()
+            if inspect.isfunction(value) and key in module.__all__
+        ]
+        classes = [(f"`{key}`", (inspect.getdoc(value) or "").split("\n")[0]) for key, value in own.items() if inspect.isclass(value)]
+        parts += [table(("exception", "meaning"), classes)] if classes else []
     return page("Python", "src/fireassay/api", words, *parts)
+
+
+def _tail(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
 
 
 def _entry(name: str, function: Callable[..., object]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fireassay import errors as errors
     from fireassay import probe as probe
+    from fireassay import testing as testing
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
@@ -54,6 +55,7 @@ _HOMES = {
     "read_experiment": "api.measuring",
     "run": "api.measuring",
     "score": "api.measuring",
+    "testing": "testing",
     "time": "api.timing",
 }
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "read_experiment",
     "run",
     "score",
+    "testing",
     "time",
 ]
 

@@ -14,6 +14,7 @@ import pytest
 import fireassay
 from fireassay.api.chart import Chart
 from fireassay.api.comparison import Comparison
+from fireassay.api.record import steps_of
 from fireassay.api.timing import Timed
 from fireassay.api.verdict import Verdict, of
 from fireassay.errors import RecordError, SpecError
@@ -21,8 +22,11 @@ from fireassay.estimates.estimate import Absent
 from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.tables import TABLES
 from fireassay.reports.charts import model
+from fireassay.spec.kind import kind_of
 from tests.api.conftest import GOOD
+from tests.statuses import RECORDS
 from tests.tiers import some
+from tests.verdict.making import good
 
 
 def test_a_record_is_opened_by_name_path_and_latest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +81,7 @@ def test_steps_of_the_warm_up_are_marked_and_left_out(record: fireassay.Record) 
 
 
 def test_a_record_without_steps_says_which_tables_it_has() -> None:
-    with pytest.raises(SpecError, match=r"without steps.*launches, arrivals, requests"):
+    with pytest.raises(SpecError, match=r"of a load on serving engines.*launches .*, arrivals .*, requests"):
         fireassay.open(GOOD.parent / "engines").steps()
 
 
@@ -145,9 +149,44 @@ def test_an_unknown_name_is_refused_with_the_closest_one(record: fireassay.Recor
             ask()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [key for key in RECORDS if key[1] in ("MEASURED", "FAIL", "INVALID")], ids="-".join)
+def test_a_record_of_every_kind_has_steps_or_says_why_and_what_it_has(key: tuple[str, str], tmp_path: Path) -> None:
+    measured = RECORDS[key](tmp_path)
+    if key[0] == "training":
+        assert steps_of(measured)["step_s"].min() > 0.0  # type: ignore[operator]
+        return
+    title = kind_of(measured.experiment).title
+    with pytest.raises(
+        SpecError, match=rf"without steps: it is of {title}; allowed: record.table\(NAME\), NAME one of launches \(\d+ rows\)"
+    ):
+        steps_of(measured)
+
+
+def test_a_training_whose_steps_do_not_count_says_why() -> None:
+    made = good(levels=(1,))
+    made.rows["steps"] = []
+    with pytest.raises(SpecError, match=r"a training without steps that count: .*record.table\(NAME\), NAME one of launches"):
+        steps_of(made.measured())
+
+
+def test_a_record_that_cannot_be_judged_says_so_in_a_notebook(folder: Path) -> None:
+    opened = fireassay.open("digits", root=folder / "records")
+    (opened.path / "manifest.json").chmod(0o644)
+    victim = next((opened.path / "tables" / "launches").rglob("*.parquet"))
+    victim.chmod(0o644)
+    victim.write_bytes(b"no")
+    text = fireassay.open(opened.path)._repr_html_()
+    assert "not judged" in text
+    assert "as sealed" in text
+
+
 def test_what_a_notebook_shows_is_small_and_escaped(record: fireassay.Record) -> None:
     shown = [record._repr_html_(), record.judge()._repr_html_(), record.metric("speedup", workers=2)._repr_html_()]
     assert all(0 < len(text) < 4000 for text in shown)
+    assert all(
+        word in shown[0] for word in ("inconclusive", "1.70× speedup, 2 workers [1.00, 2.88]", str(record.path), record._opened.seal)
+    )
     assert "inconclusive" in shown[1]
     assert "1.70 [1.00, 2.88]" in shown[2]
 

@@ -274,7 +274,8 @@ class Comparison:
             if row.shown or row.primary
         )
         heads = ("metric", "side", "baseline", "value", "change", "verdict")
-        return html.paragraph(self._view.word, self.sentence) + html.table(heads, rows)
+        tone = next((row.tone for row in self._view.deciding if row.primary), "void")
+        return html.verdict(tone, self._view.word, self.sentence) + html.table(heads, rows)
 
 
 def _row(change: types.Change) -> dict[str, Any]:

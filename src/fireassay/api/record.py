@@ -28,7 +28,7 @@ import polars as pl
 
 from fireassay.api.lookup import find
 from fireassay.api.verdict import Absent, Estimate, Verdict, of
-from fireassay.errors import SpecError, refuse
+from fireassay.errors import AssayError, SpecError, refuse
 from fireassay.estimates import estimate
 from fireassay.estimates.estimate import Value
 from fireassay.metrics.metric import ALL
@@ -136,6 +136,27 @@ def unknown(what: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> S
     return refuse(what, repr(name), allowed, fix, source="the record")
 
 
+def steps_of(measured: RecordData, *, warm_up: bool = False) -> pl.DataFrame:
+    """The steps that count, of a record as it was read. Raises SpecError: there are none; says why, and which tables hold rows."""
+    steps = measured.timed_steps if warm_up else measured.steady_steps
+    if not steps.is_empty():
+        return steps
+    tables = ", ".join(f"{name} ({frame.height:,} rows)" for name, frame in measured.tables.items() if frame.height)
+    allowed = f"record.table(NAME), NAME one of {tables}" if tables else "a record with rows: this one is empty"
+    raise refuse("steps()", _no_steps(measured), allowed, source="the record")
+
+
+def _no_steps(measured: RecordData) -> str:
+    """Why no step counts: in the words of the metric that needs them, or the record is of another kind."""
+    from fireassay.metrics.results import LazyResults
+
+    if not measured.kind.trains:
+        return f"a record without steps: it is of {measured.kind.title}"
+    values = LazyResults(measured)["step_time"].values()
+    reasons = dict.fromkeys(value.detail for value in values if isinstance(value, estimate.Absent))
+    return f"a training without steps that count: {'; '.join(reasons) or 'all are warm-up'}"
+
+
 # ---- metrics as a frame ----------------------------------------------------------------------------------------------
 
 
@@ -224,16 +245,10 @@ class Record:
 
         Raises:
             RecordError: it is damaged.
-            SpecError: nothing in it was done in steps; the message names the tables that it has.
+            SpecError: it has none that count; the message says why, and which tables it has.
         """
-        measured = self._measured
         with judged_from(self.path):
-            steps = measured.timed_steps if warm_up else measured.steady_steps
-        if steps.is_empty() and "steps" not in self.tables:
-            raise refuse(
-                "steps()", "a record without steps", f"record.table(NAME), NAME one of {', '.join(self.tables)}", source="the record"
-            )
-        return steps
+            return steps_of(self._measured, warm_up=warm_up)
 
     def judge(self) -> Verdict:
         """The verdict, as `assay report` gives it.
@@ -350,7 +365,22 @@ class Record:
     def _repr_html_(self) -> str:
         tables = ", ".join(self.tables)
         facts = (("state", self.state), ("configurations", ", ".join(self.configurations)), ("tables", tables), ("path", self.path))
-        return html.table(("record", self.name), facts)
+        seal = (("seal", self._opened.seal),) if self.sealed else ()
+        return self._verdict_html() + html.table(("record", self.name), (*facts, *seal))
+
+    def _verdict_html(self) -> str:
+        """The answer as on its page; of a record that cannot be judged, why."""
+        from fireassay.reports.pages.record import page
+
+        try:
+            answer = page(self._view).answer
+        except AssayError as error:
+            return html.verdict("absent", "not judged", str(error))
+        if answer is None:
+            return html.verdict("absent", self._view.status, self._view.sentence)
+        tiles = ((tile.title, tile.mark.word, f"{tile.big} {tile.small}".strip(), tile.text) for tile in answer.tiles)
+        evidence = html.table(("", "status", "value", "why"), tiles) if answer.tiles else ""
+        return html.verdict(answer.mark.tone, answer.mark.word, answer.headline) + evidence
 
 
 def open(record: str | os.PathLike[str], *, root: str | os.PathLike[str] = ROOT) -> Record:

@@ -95,19 +95,11 @@ def time(
             raise refuse("fireassay.time", found, "none: it was timed, or is timed, as it was made", "Pass a function to choose them.")
         path, target = torch_measurements.record_of(function, root=Path(root), name=name, round_s=round_s)
         return _timed(Record(path), target)
-    target, folder = target_of(function)
-    words = json_arguments(args, kwargs)
-    spec = experiment(
-        target,
-        words,
-        runner="function",
-        name=name or target.replace(":", "."),
-        sections={
-            "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
-            "timing": {"round_s": round_s, "warm_up": warm_up, "device": device},
-        },
-        environment=search_path(folder),
-    )
+    sections = {
+        "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
+        "timing": {"round_s": round_s, "warm_up": warm_up, "device": device},
+    }
+    spec, target = of_function(function, args, kwargs, name=name, sections=sections)
     (path,) = measure([(spec, target)], root=Path(root))
     return _timed(Record(path), target)
 
@@ -116,6 +108,21 @@ def _timed(record: Record, target: str) -> Timed:
     (configuration,) = record.configurations
     shown = text(summary(record._side.measured, record._judgement, target))
     return Timed(estimate=record.metric("trial_time", configuration=configuration), record=record, text=shown)
+
+
+def of_function(
+    function: Callable[..., object] | str,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    name: str | None = None,
+    sections: Mapping[str, Mapping[str, Any]],
+) -> tuple[Experiment, str]:
+    """The timing of a function as an experiment, and its label, "module:function". Raises SpecError as `time`."""
+    target, folder = target_of(function)
+    name = name or target.replace(":", ".")
+    words = json_arguments(args, dict(kwargs))
+    return experiment(target, words, runner="function", name=name, sections=sections, environment=search_path(folder)), target
 
 
 # ---- the function's name -------------------------------------------------------------------------------------------

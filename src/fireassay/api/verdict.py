@@ -20,6 +20,7 @@ from fireassay.printable import one_line, printable
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import judged_from, open_record
 from fireassay.reports import fragments as html
+from fireassay.reports.answering import TONES
 from fireassay.reports.pages import pitfalls
 from fireassay.reports.pages.pitfalls import Sheet
 from fireassay.spec.claim import load_claim
@@ -101,7 +102,7 @@ class Verdict:
             for configuration, results in self.dimensions.items()
         )
         names = next(iter(self.dimensions.values()), {})
-        return html.paragraph(self.status, self.sentence) + html.table(("configuration", *names), rows)
+        return html.verdict(TONES[self.status], self.status, self.sentence) + html.table(("configuration", *names), rows)
 
 
 def of_claim(path: Path) -> Sheet:
