@@ -12,6 +12,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 ROOTS = (
     "fireassay.probe",
+    "fireassay.callbacks",
     "fireassay.instruments.attach",
     "fireassay.instruments.injected.sitecustomize",
     *(f"fireassay.instruments.callbacks.{name}" for name in ("accelerate", "hf", "lightning")),

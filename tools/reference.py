@@ -198,7 +198,7 @@ def api() -> str:
     parts = ["## Functions", *(_entry(f"fireassay.{name}", objects[name]) for name in functions), "## Objects"]
     for name in (name for name in public if name not in functions):
         parts += [f"### {name}\n\n{text_block(inspect.getdoc(objects[name]) or '')}", *_members(name, objects[name])]
-    for module in (fireassay.testing,):
+    for module in (fireassay.callbacks, fireassay.testing):
         parts += [f"## fireassay.{_tail(module)}", text_block(inspect.getdoc(module) or "")]
         own = {
             key: value

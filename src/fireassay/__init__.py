@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # type checkers assume true; importing `typing` takes a t
 if TYPE_CHECKING:
     from typing import Any
 
+    from fireassay import callbacks as callbacks
     from fireassay import errors as errors
     from fireassay import probe as probe
     from fireassay import testing as testing
@@ -46,6 +47,7 @@ _HOMES = {
     "Experiment": "spec.experiment",
     "Record": "api.record",
     "Verdict": "api.verdict",
+    "callbacks": "callbacks",
     "compare": "api.comparison",
     "errors": "errors",
     "evaluate": "api.measuring",
@@ -67,6 +69,7 @@ __all__ = [
     "Record",
     "Verdict",
     "__version__",
+    "callbacks",
     "compare",
     "errors",
     "evaluate",

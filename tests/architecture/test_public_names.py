@@ -8,7 +8,20 @@ from fireassay.exit_codes import EXIT_CODES
 
 def test_the_public_names_are_these() -> None:
     classes = ["Absent", "Chart", "Comparison", "Estimate", "Experiment", "Record", "Verdict"]
-    functions = ["compare", "errors", "evaluate", "load", "open", "probe", "read_experiment", "run", "score", "testing", "time"]
+    functions = [
+        "callbacks",
+        "compare",
+        "errors",
+        "evaluate",
+        "load",
+        "open",
+        "probe",
+        "read_experiment",
+        "run",
+        "score",
+        "testing",
+        "time",
+    ]
     assert sorted(fireassay.__all__) == [*classes, "__version__", *functions]
 
 

@@ -24,6 +24,17 @@ class StepRows:
         self.gpu_times: dict[int, tuple[Times, str]] | None = None  # of steps whose phases a GPU times, until both parts are known
         self._untimed: dict[int, tuple[Any, ...]] = {}
 
+    def also(self, observe: Callable[[tuple[Any, ...]], None]) -> None:
+        """Show every further row of the table `steps` to `observe` too."""
+        append = self._append
+
+        def both(table: str, row: tuple[Any, ...]) -> None:
+            append(table, row)
+            if table == "steps":
+                observe(row)
+
+        self._append = both
+
     def step(
         self, step: int, begin: int, end: int, data: int | None, times: Times, pause: int | None, exposed: int | None, items: float | None
     ) -> None:
