@@ -198,6 +198,13 @@ def api() -> str:
     parts = ["## Functions", *(_entry(f"fireassay.{name}", objects[name]) for name in functions), "## Objects"]
     for name in (name for name in public if name not in functions):
         parts += [f"### {name}\n\n{text_block(inspect.getdoc(objects[name]) or '')}", *_members(name, objects[name])]
+    verbs = catalog.load_all("cli.verbs").values()
+    rows = [(f"`assay {verb.name}`", f"`{verb.call}`" if verb.call else "only of the command line") for verb in verbs]
+    parts += [
+        "## What a verb does, as a call",
+        "Each returns values; nothing below the command line prints or exits.",
+        table(("verb", "call"), rows),
+    ]
     for module in (fireassay.callbacks, fireassay.testing):
         parts += [f"## fireassay.{_tail(module)}", text_block(inspect.getdoc(module) or "")]
         own = {

@@ -42,6 +42,7 @@ class Verb:
     name: str
     group: Group
     summary: str  # one line, shown by `assay help --all`
+    call: str = ""  # what does the same for a program, as values; empty: only the command line has it
     front: int = 0  # its line in `assay --help`, from 1; 0: most people do without it
     description: str  # what it does: a sentence, examples, then the rest; `--help` shows the beginning, `--help-all` everything
     add_arguments: Callable[[argparse.ArgumentParser], None]

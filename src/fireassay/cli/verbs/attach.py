@@ -47,6 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="attach",
     group="records",
+    call="fireassay.api.jobs.running.follow",
     summary="watch a run until its end, or stop it, from any terminal",
     description="""Show the progress of a run until it ends, then its verdict, with the exit code of the run.
 

@@ -66,6 +66,7 @@ def _is_table(target: Path) -> bool:
 VERB = Verb(
     name="audit",
     group="judge",
+    call="fireassay.api.verdict.of_record",
     summary="which pitfalls does a number fall into?",
     front=6,
     description=DESCRIPTION,

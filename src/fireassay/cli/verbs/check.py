@@ -178,6 +178,7 @@ def _show_history(arguments: argparse.Namespace, result: Check, where: TextIO) -
 VERB = Verb(
     name="check",
     group="judge",
+    call="fireassay.api.checking.Checking",
     summary="for CI: is this record worse than a baseline or a history?",
     description="""Check a record against a baseline record, against a history of records, or against a baseline with a history that gives
 the day-to-day variation. Only the primary metric and quality decide, unless --all is given.

@@ -137,6 +137,7 @@ def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
 VERB = Verb(
     name="compare",
     group="judge",
+    call="fireassay.compare",
     summary="two records, or two settings of one",
     front=5,
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under

@@ -112,6 +112,7 @@ def _refuse_without_torch() -> None:
 VERB = Verb(
     name="demo",
     group="measure",
+    call="fireassay.run",
     summary="a first verdict: trains an example that comes with assay",
     description=f"""Train a small network on handwritten digits with 1 and 2 workers, judge it and show the verdict. Needs torch, and
 takes {DEMO_TOOK}.

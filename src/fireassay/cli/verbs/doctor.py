@@ -91,6 +91,7 @@ def _shown(result: Mapping[str, Any], subject: str) -> Output:
 VERB = Verb(
     name="doctor",
     group="instrument",
+    call="fireassay.api.fitness.machine_examined",
     summary="examine this machine: noise floor, drift, clock, contention; or its load client; at most 5 minutes",
     description="""Examine whether this machine is fit to measure: many launches of the same work by assay itself, compared with each other.
 

@@ -39,6 +39,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="evaluate",
     group="measure",
+    call="fireassay.evaluate",
     summary="put a task's items to engines, score the answers, and say whether quality was held",
     description="""Put the items of a task to an engine, seal a record of every request and answer, score and judge it.
 

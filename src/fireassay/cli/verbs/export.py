@@ -54,6 +54,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="export",
     group="records",
+    call="fireassay.api.exporting.export",
     summary="write or send a record for another program",
     description="""Write or send what a record holds in the form of another program.
 

@@ -179,6 +179,7 @@ def _launcher(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
 VERB = Verb(
     name="fleet",
     group="measure",
+    call="fireassay.run",
     summary="test every node and link of a cluster, name the slow ones with a controlled rate of false alarms",
     description="""Test every node of a cluster in rounds of random order, seal the record, name the nodes to drain.
 

@@ -330,6 +330,7 @@ def _repeated(arguments: argparse.Namespace) -> list[str]:
 VERB = Verb(
     name="gate",
     group="judge",
+    call="fireassay.api.gating.Gate",
     summary="is this change slower than its base? for CI",
     front=4,
     description="""Is the working tree slower than its base? Both codes run in turn, in random order, until that is decided.

@@ -190,6 +190,7 @@ def _refuse_sides(arguments: argparse.Namespace, *, several: bool = False) -> No
 VERB = Verb(
     name="import",
     group="records",
+    call="fireassay.importers.support.importing.import_results",
     summary="make a record from results of another tool: a load generator, harness or timing tool",
     description=DESCRIPTION,
     add_arguments=_add_arguments,

@@ -186,6 +186,7 @@ def _of_store(arguments: argparse.Namespace) -> tuple[Callable[[], Page], Callab
 VERB = Verb(
     name="list",
     group="records",
+    call="fireassay.api.records.survey.survey",
     summary="all records",
     front=8,
     description="""List the records of a folder, the newest first: age, name, kind, verdict, and the number that decided, with its interval.

@@ -101,6 +101,7 @@ def _one_engine(experiment: Experiment) -> tuple[str, ...]:
 VERB = Verb(
     name="load",
     group="measure",
+    call="fireassay.load",
     summary="put a load on an engine, or on two",
     front=2,
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.

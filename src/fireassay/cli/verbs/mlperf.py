@@ -78,6 +78,7 @@ def _json(result: MlperfCheck) -> str:
 VERB = Verb(
     name="mlperf",
     group="judge",
+    call="fireassay.api.mlperf.check",
     summary="check logs of a training or of LoadGen against MLPerf's rules",
     description="""Check the logs of a training or of LoadGen against the rules that MLPerf published for a round.
 

@@ -79,6 +79,7 @@ def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
 VERB = Verb(
     name="profile",
     group="measure",
+    call="fireassay.run",
     summary="profile a few training steps: traces in the record, and a summary",
     description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and summarise them.
 

@@ -141,6 +141,7 @@ def _refuse_what_cannot_be(arguments: argparse.Namespace) -> None:
 VERB = Verb(
     name="rate",
     group="measure",
+    call="fireassay.api.rating.served.server",
     summary="let people choose between sides, or rate them, in a browser",
     description="""Serve a page on this machine on which people compare answers or images: pairs side by side, blinded, in random order.
 

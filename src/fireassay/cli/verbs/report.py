@@ -77,6 +77,7 @@ def _unasked(output: Path | None) -> str:
 VERB = Verb(
     name="report",
     group="judge",
+    call="fireassay.open",
     summary="show a record: terminal, HTML, Excel, LaTeX, Markdown, JSON",
     front=7,
     description="""Judge a record and show it. Works at any time, from the record alone, without torch.

@@ -147,6 +147,7 @@ def _condition_lines(found: Expected) -> list[str]:
 VERB = Verb(
     name="reproduce",
     group="records",
+    call="fireassay.api.reproducing.reproduced",
     summary="run a record's experiment again here, and compare the two",
     description="""Run a record's experiment again on this machine, with the same seeds, into a new record; list every condition that
 differs, and say metric by metric whether the two agree within their intervals.

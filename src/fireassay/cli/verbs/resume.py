@@ -45,6 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="resume",
     group="records",
+    call="fireassay.api.experiment_run.resume",
     summary="continue an interrupted record without repeating a finished launch",
     description="""Continue an interrupted record: make every unfinished launch, then seal and judge the record.
 

@@ -229,6 +229,7 @@ def _json(result: Rubric) -> str:
 VERB = Verb(
     name="rubric",
     group="judge",
+    call="fireassay.verdict.claims.rubric.rubric",
     summary="judge a table of timings from elsewhere (CSV)",
     description=DESCRIPTION,
     add_arguments=_add_arguments,

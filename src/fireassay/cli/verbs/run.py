@@ -47,6 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="run",
     group="measure",
+    call="fireassay.run",
     summary="train with 1, 2, 4 workers: is it right, faster, worth it?",
     front=1,
     description="""Run an experiment, seal its record, judge it and show the verdict.

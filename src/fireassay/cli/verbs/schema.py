@@ -57,6 +57,7 @@ def _markdown(headings: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> s
 VERB = Verb(
     name="schema",
     group="instrument",
+    call="fireassay.spec.load.json_schema",
     summary="print the JSON Schema of an experiment file",
     description=DESCRIPTION,
     add_arguments=_add_arguments,

@@ -65,6 +65,7 @@ def _with_sides(experiment: Experiment) -> Experiment:
 VERB = Verb(
     name="score",
     group="measure",
+    call="fireassay.score",
     summary="score answers: held, degraded, undecided",
     front=3,
     description="""Score answers that exist already, seal a record of every item, and judge it. Nothing is sent.

@@ -88,6 +88,7 @@ def _refuse_what_cannot_be(arguments: argparse.Namespace) -> None:
 VERB = Verb(
     name="serve",
     group="records",
+    call="fireassay.api.records.served.application",
     summary="show all records in a browser, with the progress of runs in flight",
     description="""Serve the site of `assay site` on this machine, and the progress of runs in flight: launches ended and planned, what runs now, the time
 left, and provisional numbers. Everything is made from the records when a page is opened; nothing is stored but verdicts in your cache

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
-from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,18 +22,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.sides import whole
-    from fireassay.record.seal import sign
+    from fireassay.api.records.verifying import signed
 
-    record = whole(resolve(arguments.record, arguments.root))  # a changed record must not be signed
-    path = sign(record.path, arguments.key.expanduser())
-    say(f"signed: {path}\nseal: {record.seal}")
+    path, seal = signed(arguments.record, arguments.key, arguments.root)
+    say(f"signed: {path}\nseal: {seal}")
     return 0
 
 
 VERB = Verb(
     name="sign",
     group="records",
+    call="fireassay.api.records.verifying.signed",
     summary="sign a sealed record with an ssh key, so that others can check its origin",
     description="""Sign the seal of a record with an ssh key. The signature is written next to the seal, as SEAL.sig, and is not sealed itself.
 

@@ -67,6 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="simulate",
     group="measure",
+    call="fireassay.run",
     summary="simulate a training on a cluster with known links, serial work and jitter",
     description=DESCRIPTION,
     add_arguments=_add_arguments,

@@ -52,6 +52,7 @@ def _skipped(error: Exception) -> None:
 VERB = Verb(
     name="site",
     group="records",
+    call="fireassay.api.records.site.record_pages",
     summary="write a static site over all records: table, trends, comparisons",
     description="""Write a site of plain files over all records of a folder: a table of the records, the page of each, the trend of each workload with its
 change points, each record against the previous one of its workload, and any two side by side. It needs no server and no network.

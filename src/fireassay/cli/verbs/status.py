@@ -32,6 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="status",
     group="records",
+    call="fireassay.api.jobs.running.look",
     summary="how far is a run: what runs where, what it waits for, how it ended",
     description="""Show how far a run is: what runs and where, launches done, what it waits for, the time left, its last output, or how it ended.
 

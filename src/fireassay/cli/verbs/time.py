@@ -136,6 +136,7 @@ def _output(paths: Sequence[Path]) -> str:
 VERB = Verb(
     name="time",
     group="measure",
+    call="fireassay.time",
     summary="time a command, or several interleaved: fresh starts in rounds, with an interval",
     description="""Time a command: rounds of fresh starts, an interval over the rounds, and the instrument's own overhead.
 

@@ -82,6 +82,7 @@ def exit_code(result: Tuned) -> int:
 VERB = Verb(
     name="tune",
     group="measure",
+    call="fireassay.api.tuning_rounds.tuned",
     summary="try settings of a workload's knobs against today's, and find which is better",
     description="""Try settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
 

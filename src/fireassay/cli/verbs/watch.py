@@ -71,6 +71,7 @@ def _duration(text: str) -> float:
 VERB = Verb(
     name="watch",
     group="instrument",
+    call="fireassay.api.jobs.watching.watch",
     summary="look at a running job from outside: the slow rank, its phase, where it hangs",
     description="""Look at a running training from outside: which rank do the others wait for, in which phase, or where does it hang?
 
