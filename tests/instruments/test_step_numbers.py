@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fireassay.clock import FakeClock
+from fireassay.instruments import attach
 from fireassay.instruments.callbacks.step_numbers import StepNumbers
 from fireassay.instruments.recorder import singleton
 from tests.instruments.test_callbacks import RecordData, callback, frameworks, measured
@@ -93,7 +94,7 @@ def test_an_error_of_ours_costs_the_numbers_and_not_the_training(
     def fails() -> None:
         raise ValueError("no")
 
-    monkeypatch.setattr(measured.attached, "read", fails)
+    monkeypatch.setattr(attach, "current", fails)
     assert numbers_of(measured.clock).take() == {}
     assert "the tracker gets no step numbers: ValueError: no" in capsys.readouterr().err
 
