@@ -232,7 +232,7 @@ def _functions(measured: Measured, base: Measured, timing: dict[str, Any]) -> tu
 
 def _timed(functions: Sequence[Callable[..., object]], rounds: int, round_s: float, root: Path) -> tuple[Side, Side]:
     """Both timed in turn, as sides of a comparison."""
-    sections = {"launches": {"per_configuration": rounds}, "timing": {"round_s": round_s}}
+    sections: dict[str, dict[str, Any]] = {"launches": {"per_configuration": rounds}, "timing": {"round_s": round_s}}
     specs = [of_function(function, sections=sections) for function in functions]
     names = [target for _, target in specs]
     if len({*names}) == 1:

@@ -95,7 +95,7 @@ def time(
             raise refuse("fireassay.time", found, "none: it was timed, or is timed, as it was made", "Pass a function to choose them.")
         path, target = torch_measurements.record_of(function, root=Path(root), name=name, round_s=round_s)
         return _timed(Record(path), target)
-    sections = {
+    sections: dict[str, dict[str, Any]] = {
         "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
         "timing": {"round_s": round_s, "warm_up": warm_up, "device": device},
     }
