@@ -76,7 +76,7 @@ def test_accelerate_s_own_tracker_gets_them() -> None:
 
     accelerator = fireassay.callbacks.accelerate(accelerate.Accelerator(cpu=True))
     kept: list[dict[str, Any]] = []
-    accelerator.trackers = [SimpleNamespace(log=lambda values, step=None, **_: kept.append(values))]
+    accelerator.trackers = [SimpleNamespace(name="own", log=lambda values, step=None, **_: kept.append(values))]
     model = torch.nn.Linear(4, 1)
     model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
     for _ in range(4):

@@ -25,6 +25,7 @@ from fireassay.printable import printable
 from fireassay.record.lookup import LATEST, resolve
 from fireassay.record.reader import open_record
 from fireassay.reports import fragments as html
+from fireassay.reports.cell import Tone
 from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.spec.experiment import Quality
 from fireassay.spec.kind import kind_of
@@ -274,7 +275,7 @@ class Comparison:
             if row.shown or row.primary
         )
         heads = ("metric", "side", "baseline", "value", "change", "verdict")
-        tone = next((row.tone for row in self._view.deciding if row.primary), "void")
+        tone: Tone = next((row.tone for row in self._view.deciding if row.primary), "void")
         return html.verdict(tone, self._view.word, self.sentence) + html.table(heads, rows)
 
 
