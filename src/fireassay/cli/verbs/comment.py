@@ -49,5 +49,6 @@ the environment. The comment has at most 25 lines and a link to the run. Its tex
 Exit codes: 0 posted, or no open request has this head; 2 bad input or no pull request; 7 no token, or the API refused or failed.""",
     add_arguments=_add_arguments,
     run=_run,
+    call="fireassay.api.ci.comments.post",
     exits={0: "posted", 7: "no token, or the API refused"},
 )

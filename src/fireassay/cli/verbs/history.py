@@ -40,4 +40,5 @@ A series holds one workload on one machine: where the hardware or its software d
 A change of level needs ten gates. --json gives every line, with the digest of its record.""",
     add_arguments=_add_arguments,
     run=_run,
+    call="fireassay.api.ci.history.load",
 )
