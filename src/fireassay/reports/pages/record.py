@@ -82,6 +82,7 @@ def page(view: View) -> Page:
             "created": view.created,
             "record": view.record,
             "sentence": view.sentence,
+            **({"digest": view.seal} if view.seal else {}),
             "comment": f"made by assay {view.assay_version} from record {view.record}; do not edit numbers by hand",
         },
     )

@@ -40,10 +40,11 @@ def write(page: Page) -> str:
 
 
 def _cut(text: str) -> str:
-    """At most `MOST` letters, an interval never without its end."""
-    if len(text) <= MOST:
+    """At most `MOST` letters, or up to the end of the first interval: no number without it."""
+    most = max(MOST, text.find("]", 0, 2 * MOST) + 1)
+    if len(text) <= most:
         return text
-    kept = text[:MOST].rpartition(" ")[0].rstrip(",;:") or text[:MOST]
+    kept = text[: most + 1].rpartition(" ")[0].rstrip(",;:") or text[:most]
     return (kept if kept.count("[") == kept.count("]") else kept.rpartition("[")[0].rstrip()) + "…"
 
 
@@ -58,8 +59,8 @@ def _svg(text: str, fill: str, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{HEIGHT}" viewBox="0 0 {whole} {HEIGHT}" role="img" aria-label="{title}">'
         f"<title>{title}</title>"
-        f'<clipPath id="r"><rect width="{whole}" height="{HEIGHT}" rx="3"/></clipPath><g clip-path="url(#r)">'
-        f'<rect width="{left}" height="{HEIGHT}" fill="{LABEL_FILL}"/><rect x="{left}" width="{right}" height="{HEIGHT}" fill="{fill}"/></g>'
+        f'<rect width="{whole}" height="{HEIGHT}" rx="3" fill="{fill}"/>'
+        f'<path fill="{LABEL_FILL}" d="M{left} 0v{HEIGHT}h-{left - 3}a3 3 0 0 1-3-3v-{HEIGHT - 6}a3 3 0 0 1 3-3z"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">{_text(PAD, LABEL)}{_text(left + PAD, text)}</g></svg>\n'
     )
 
