@@ -7,8 +7,7 @@ and of its fields), since a Parquet file is often moved alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from fireassay.reports.exports.bundle import Table, bundle
@@ -17,8 +16,8 @@ from fireassay.reports.exports.export import Export, Exported, Subject
 FORM: Final = {"format": "parquet", "mediatype": "application/vnd.apache.parquet"}
 
 
-def files(subject: Subject) -> Exported:
-    """The bundle."""
+def files(subject: Subject, change: Callable[[Table], Table] = lambda table: table) -> Exported:
+    """The bundle, each table changed before it is written."""
     head = subject.head
     own = {
         "fireassay.record": head.record,
@@ -26,7 +25,7 @@ def files(subject: Subject) -> Exported:
         "fireassay.status": head.status,
         "fireassay.standing": head.standing,
     }
-    return bundle(subject, ".parquet", FORM, partial(_written, own=own))
+    return bundle(subject, ".parquet", FORM, lambda table: _written(change(table), own))
 
 
 class _Pieces:
