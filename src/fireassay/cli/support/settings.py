@@ -9,7 +9,7 @@ A flag overrides the file, and the file $NO_COLOR and $COLUMNS.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -65,6 +65,14 @@ class Settings:
     open: bool = field(
         default=False,
         metadata=_meaning("open a written HTML page in the browser, on a terminal", "true or false", lambda v: isinstance(v, bool)),
+    )
+    export: Sequence[str] = field(
+        default=(),
+        metadata=_meaning(
+            "exports after every run that sealed a record, as --to and --out of assay export",
+            'a list of texts "NAME=DEST"',
+            lambda v: isinstance(v, list) and all(isinstance(one, str) and one.partition("=")[0] for one in v),
+        ),
     )
 
 
