@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
+from fireassay import catalog
 from fireassay.cli import main
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
@@ -21,6 +22,7 @@ from tests.importers.samples import vllm, write
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, Heard, chunked, delta, engine, event
 
+FILES = [name.replace("_", "-") for name in catalog.names("reports.exports")]
 REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")
 
 
@@ -107,7 +109,10 @@ def test_a_server_that_echoes_its_key_gets_it_into_no_byte_of_a_record(tmp_path:
     assert "[redacted]" in "".join(requests["error"].drop_nulls())
     reports = assay(tmp_path, "report", str(path), *REPORTS)
     verified = assay(tmp_path, "verify", str(path))
-    said = b"".join(one.stdout + one.stderr for one in (*plans, load, reports, verified))
+    exports = [assay(tmp_path, "export", str(path), "--to", name, "--out", f"for-{name}") for name in FILES]
+    assert {one.returncode for one in exports} <= {0, 2}  # 2: a form that cannot hold this record
+    assert len([one for one in exports if one.returncode == 0]) >= 6
+    said = b"".join(one.stdout + one.stderr for one in (*plans, load, reports, verified, *exports))
     assert found_in(tmp_path, said) == []
     assert verified.returncode == 0
 

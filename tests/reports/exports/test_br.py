@@ -32,13 +32,14 @@ def planted() -> dict[str, Any]:
         made.request(launch, 2.0, ttft_s=0.2, gap_s=0.1, tokens_out=5, tokens_in=20, stream=0)
         made.request(launch, 3.0, ttft_s=0.4, gap_s=0.2, tokens_out=3, tokens_in=40, stream=1)
         made.request(launch, 4.0, status="timeout", done_s=0.5, error="no answer", stream=0)
+        made.request(launch, 5.0, status="5xx", done_s=0.1, error="busy", stream=1)
     (report,) = reports(subject(made.measured())).values()
     return report
 
 
 def test_the_numbers_are_those_worked_out_by_hand(planted: dict[str, Any]) -> None:
     aggregate = planted["results"]["request_performance"]["aggregate"]
-    assert (aggregate["requests"]["total"], aggregate["requests"]["failures"]) == (9, 3)
+    assert (aggregate["requests"]["total"], aggregate["requests"]["failures"]) == (12, 6)
     assert (aggregate["requests"]["input_length"]["mean"], aggregate["requests"]["output_length"]["mean"]) == (30.0, 4.0)
     latency = aggregate["latency"]
     # from the due time: (0.2 + 0.4) / 2; (0.1 + 0.2) / 2; (0.6 + 0.8) / 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import polars as pl
@@ -25,15 +25,18 @@ TOP: Final = (
     "com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud|internal|intranet|local|lan|corp|cluster|svc|home|arpa|uk|de|fr|ch|jp|cn|eu|nl|kr|ca"
 )
 OCTET: Final = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
-# What is replaced by its form, the first that fits; the group is replaced, or the whole.
-FORMS: Final = {
-    "address-mac": r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b",
-    "address-ipv6": r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,6}(?![\w:])",
-    "address-ipv4": rf"(?<![\w.]){OCTET}(?:\.{OCTET}){{3}}(?![\w.]*\w)",
-    "user": r"(?<![\w.+-])[\w.+-]+(?=@[\w-]+)|(?<=/home/)[^/\s\"':,;]+|(?<=/Users/)[^/\s\"':,;]+|(?<=~)[a-z_][\w-]*(?=/)",
-    "host": rf"(?<=@)[A-Za-z0-9][\w.-]*\w|(?<=://)(?!\[)[A-Za-z0-9][\w.-]*|\b[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{TOP})\b",
-    "path": r"(?<![\w.:/~-])~?/(?:[^/\s\"'<>|:;,()\[\]{}]+/)+[^/\s\"'<>|:;,()\[\]{}]*",
-}
+# What is replaced by its form, in this order; the group of a pattern, or all of it.
+FORMS: Final = (
+    ("address", r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"),
+    ("address", r"(?<![\w:])(?=[0-9a-fA-F:]*::)(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:])"),
+    ("address", r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}(?![\w:])"),
+    ("address", rf"(?<![\w.]){OCTET}(?:\.{OCTET}){{3}}(?![\w.]*\w)"),
+    ("path", r"://[^/\s\"']+/([^\s\"'<>(),;]+)"),  # of a web page
+    ("path", r"\w@[\w.-]+:([\w~][\w./~-]*/[\w./~-]+)"),  # of git and scp
+    ("user", r"(?<![\w.+-])[\w.+-]+(?=@[\w-]+)|(?<=/home/)[^/\s\"':,;]+|(?<=/Users/)[^/\s\"':,;]+|(?<=~)[a-z_][\w-]*(?=/)"),
+    ("host", rf"(?<=@)[A-Za-z0-9][\w.-]*\w|(?<=://)[A-Za-z0-9][\w.-]*|\b[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{TOP})\b"),
+    ("path", r"(?<![\w.:/~-])~?/(?:[^/\s\"'<>|:;,()\[\]{}]+/)+[^/\s\"'<>|:;,()\[\]{}]*"),
+)
 
 
 class Names:
@@ -44,7 +47,7 @@ class Names:
         self._counts: dict[str, int] = {}
         for host in _hosts(subject):
             self._named("host", host)
-        self._forms = {kind: re.compile(pattern) for kind, pattern in FORMS.items()}
+        self._forms = [(kind, re.compile(pattern)) for kind, pattern in FORMS]
         self.text = cache(self._text)
 
     def _named(self, kind: str, found: str) -> str:
@@ -61,17 +64,22 @@ class Names:
     def learn(self, texts: Iterable[str]) -> None:
         """Find what is replaced by its form, so that it is replaced by its name elsewhere too."""
         for text in texts:
-            for kind, form in self._forms.items():
-                for found in form.findall(text):
-                    self._named(kind, found)
+            for kind, form in self._forms:
+                for found in form.finditer(text):
+                    self._named(kind, found[found.lastindex or 0])
 
     def _text(self, text: str) -> str:
         """A text without identities."""
         if text in self._words:
             return self._words[text]
-        for kind, form in self._forms.items():
-            text = form.sub(lambda found, kind=kind: self._named(kind, found[0]), text)  # type: ignore[misc]
+        for kind, form in self._forms:
+            text = form.sub(partial(self._replaced, kind), text)
         return self._known.sub(lambda found: self._words[found[0]], text) if self._words else text
+
+    def _replaced(self, kind: str, found: re.Match[str]) -> str:
+        group = found.lastindex or 0
+        begin, end = found.start(group) - found.start(), found.end(group) - found.start()
+        return found[0][:begin] + self._named(kind, found[group]) + found[0][end:]
 
     @property
     def _known(self) -> re.Pattern[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -21,39 +22,44 @@ from fireassay.reports.exports.values import ValueRow
 
 PACKAGE: Final = "datapackage.json"
 PARTS: Final = ("engine", "scenario", "load", "workers", "op", "place", "bytes")  # of a configuration: `ValueRow.labels`
-TEXT, NUMBER, INTEGER, TRUTH = pl.String(), pl.Float64(), pl.Int64(), pl.Boolean()
-VALUES: Final[Mapping[str, tuple[pl.DataType, str]]] = {
-    "record": (TEXT, "the record's id"),
-    "digest": (TEXT, "SHA-256 of the record's seal; `unsealed`: it has none"),
-    "verdict": (TEXT, "status of the whole record: `PASS`, `GAIN`, `NO_GAIN`, `MEASURED`, `FAIL`, `INCONCLUSIVE`, `INVALID`"),
-    "metric": (TEXT, "name of the metric, as in the reference of metrics"),
-    "title": (TEXT, "its name for people"),
-    "dimension": (TEXT, "`correctness`, `performance`, `cost` or `reliability`"),
-    "configuration": (TEXT, "key of the configuration, or `all` for the whole experiment"),
-    "engine": (TEXT, "of a load: the engine"),
-    "scenario": (TEXT, "of a load: the scenario"),
-    "load": (NUMBER, "of a load: requests in flight, or per second"),
-    "workers": (INTEGER, "workers of the configuration"),
-    "op": (TEXT, "of collectives: the operation"),
-    "place": (TEXT, "of collectives: `in` or `out` of place"),
-    "bytes": (INTEGER, "of collectives: bytes sent"),
-    "unit": (TEXT, "unit of value, low and high"),
-    "better": (TEXT, "`higher`, `lower` or `neither`"),
-    "value": (NUMBER, "the value; empty: not measured"),
-    "low": (NUMBER, "lower end of the interval; empty: not bounded by the data"),
-    "high": (NUMBER, "upper end of the interval; empty: not bounded by the data"),
-    "confidence": (NUMBER, "of the interval, 0 to 1; 1: a complete count"),
-    "launches": (INTEGER, "independent launches behind the value"),
-    "trials": (INTEGER, "repeated units inside those launches"),
-    "method": (TEXT, "how value and interval were made"),
-    "signature": (TEXT, "two values may be compared only if their signatures agree"),
-    "status": (TEXT, "status of the dimension at the configuration"),
-    "admissible": (TRUTH, "whether the value may be quoted as it is"),
+SERIES: Final[Mapping[str, tuple[Any, Any]]] = {  # type of Table Schema -> of a series, and what makes it of a text
+    "string": (pl.String, str),
+    "number": (pl.Float64, float),
+    "integer": (pl.Int64, int),
+    "boolean": (pl.Boolean, bool),
+}
+VALUES: Final[Mapping[str, tuple[str, str]]] = {
+    "record": ("string", "the record's id"),
+    "digest": ("string", "SHA-256 of the record's seal; `unsealed`: it has none"),
+    "verdict": ("string", "status of the whole record: `PASS`, `GAIN`, `NO_GAIN`, `MEASURED`, `FAIL`, `INCONCLUSIVE`, `INVALID`"),
+    "metric": ("string", "name of the metric, as in the reference of metrics"),
+    "title": ("string", "its name for people"),
+    "dimension": ("string", "`correctness`, `performance`, `cost` or `reliability`"),
+    "configuration": ("string", "key of the configuration, or `all` for the whole experiment"),
+    "engine": ("string", "of a load: the engine"),
+    "scenario": ("string", "of a load: the scenario"),
+    "load": ("number", "of a load: requests in flight, or per second"),
+    "workers": ("integer", "workers of the configuration"),
+    "op": ("string", "of collectives: the operation"),
+    "place": ("string", "of collectives: `in` or `out` of place"),
+    "bytes": ("integer", "of collectives: bytes sent"),
+    "unit": ("string", "unit of value, low and high"),
+    "better": ("string", "`higher`, `lower` or `neither`"),
+    "value": ("number", "the value; empty: not measured"),
+    "low": ("number", "lower end of the interval; empty: not bounded by the data"),
+    "high": ("number", "upper end of the interval; empty: not bounded by the data"),
+    "confidence": ("number", "of the interval, 0 to 1; 1: a complete count"),
+    "launches": ("integer", "independent launches behind the value"),
+    "trials": ("integer", "repeated units inside those launches"),
+    "method": ("string", "how value and interval were made"),
+    "signature": ("string", "two values may be compared only if their signatures agree"),
+    "status": ("string", "status of the dimension at the configuration"),
+    "admissible": ("boolean", "whether the value may be quoted as it is"),
     "standing": (
         TEXT,
         "if not: `invalid`, `provisional`, `observed`; or why there is none: `refused`, `insufficient`, `not_measured`, ...",
     ),
-    "reason": (TEXT, "that in words"),
+    "reason": ("string", "that in words"),
 }
 KINDS: Final = {"f": "number", "i": "integer", "s": "string", "l": "array"}  # first letter of a column's type -> of Table Schema
 
@@ -71,12 +77,12 @@ class Table:
 def bundle(subject: Subject, suffix: str, form: Mapping[str, Any], written: Callable[[Table], Iterator[bytes]]) -> Exported:
     """The files of a bundle: a table each, and the dictionary. `form`: what a resource says of its format."""
     tables = tuple(_tables(subject))
-    files: dict[str, Content] = {f"{table.path}{suffix}": lambda table=table: written(table) for table in tables}  # type: ignore[misc]
+    files: dict[str, Content] = {f"{table.path}{suffix}": partial(written, table) for table in tables}
     return Exported(files={PACKAGE: _package(subject, tables, suffix, form), **files})
 
 
 def _tables(subject: Subject) -> Iterator[Table]:
-    columns = tuple(_column(name, _kind(kind), about) for name, (kind, about) in VALUES.items())
+    columns = tuple(_column(name, kind, about) for name, (kind, about) in VALUES.items())
     yield Table(path="values", about="every metric at every configuration", columns=columns, frames=lambda: iter((values(subject),)))
     for name, table in TABLES.items():
         if not (subject.measured.sliced_steps.runs if name == "steps" else subject.measured.tables[name]).height:
@@ -97,16 +103,12 @@ def values(subject: Subject) -> pl.DataFrame:
     head = {"record": subject.head.record, "digest": subject.head.digest, "verdict": subject.head.status}
     names = [field.name for field in fields(ValueRow) if field.name != "labels"]
     rows = [{**head, **{name: getattr(row, name) for name in names}, **dict.fromkeys(PARTS), **row.labels} for row in subject.values]
-    return pl.DataFrame(
-        {
-            name: pl.Series([row[name] for row in rows]).cast(kind) if rows else pl.Series([], dtype=kind)
-            for name, (kind, _) in VALUES.items()
-        }
-    )
+    return pl.DataFrame([_series(name, kind, [row[name] for row in rows]) for name, (kind, _) in VALUES.items()])
 
 
-def _kind(kind: pl.DataType) -> str:
-    return "boolean" if kind == TRUTH else "number" if kind == NUMBER else "integer" if kind == INTEGER else "string"
+def _series(name: str, kind: str, cells: Sequence[Any]) -> pl.Series:
+    form, made = SERIES[kind]
+    return pl.Series(name, [None if cell is None else made(cell) for cell in cells], dtype=form)
 
 
 def _column(name: str, kind: str, about: str) -> dict[str, str]:
@@ -140,4 +142,4 @@ def _package(subject: Subject, tables: Sequence[Table], suffix: str, form: Mappi
         ],
     }
     kept = {name: value for name, value in package.items() if value != ""}
-    return json_text(json.dumps(kept, indent=2, ensure_ascii=False)).encode("utf-8", "replace") + b"\n"
+    return json_text(json.dumps(kept, indent=2, ensure_ascii=False)).encode() + b"\n"

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Final
 
+import polars as pl
+
 from fireassay.reports.exports.bundle import Table, bundle
 from fireassay.reports.exports.export import Export, Exported, Subject
 
@@ -60,7 +62,7 @@ def _written(table: Table, own: dict[str, str]) -> Iterator[bytes]:
     import pyarrow as pa  # deferred: Polars writes no metadata of fields
     import pyarrow.parquet as pq
 
-    out, frames = _Pieces(), (frame.to_arrow() for frame in table.frames())
+    out, frames = _Pieces(), (frame.to_arrow(compat_level=pl.CompatLevel.oldest()) for frame in table.frames())
     first = next(frames)  # there is at least one
     about = {column["name"]: {key: column[key] for key in ("description", "unit") if key in column} for column in table.columns}
     schema = pa.schema([field.with_metadata(about[field.name]) for field in first.schema], own)

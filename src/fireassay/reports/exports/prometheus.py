@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -59,7 +60,7 @@ def _samples(subject: Subject) -> Iterator[tuple[str, str, Labels, float]]:
     about = {"record": head.record, "kind": head.kind, "status": head.status, "standing": head.standing or "ok"}
     words = {"reason": head.standing_reason, "sentence": head.sentence, "version": head.assay_version}
     yield "fireassay_record_info", "An exported record: its verdict, and the SHA-256 of its seal.", {**every, **about, **words}, 1.0
-    if head.created_utc:
+    with suppress(ValueError):  # of a record that was put together by hand
         created = datetime.fromisoformat(head.created_utc).timestamp()
         yield "fireassay_record_created_timestamp_seconds", "When the record was begun, Unix time.", every, created
     for one in subject.document["dimensions"]:

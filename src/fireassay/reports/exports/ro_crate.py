@@ -43,7 +43,7 @@ def files(subject: Subject) -> Exported:
         raise refuse("--option anonymous", repr(asked), "yes or no", source="the command line")
     names = Names(subject) if asked == "yes" else None
     if names:
-        names.learn(texts_of(subject))
+        names.learn((*texts_of(subject), *to_toml(subject.measured.experiment).split("\n")))
     made = {**_texts(subject, names), **_tables(subject, names)}
     return Exported(files={METADATA: _json(_metadata(subject, names, tuple(made))), **made}, notes=_notes(names))
 
@@ -53,10 +53,11 @@ def _notes(names: Names | None) -> tuple[str, ...]:
 
 
 def _texts(subject: Subject, names: Names | None) -> dict[str, Content]:
-    texts = {"report.md": markdown.write(replace(page(subject.view), full=True)), "experiment.toml": to_toml(subject.measured.experiment)}
-    if names:
-        texts = {name: "\n".join(map(names.text, text.split("\n"))) for name, text in texts.items()}
-    return {**texts, "report.json": encode(names.value(subject.document) if names else subject.document)}
+    experiment = to_toml(subject.measured.experiment)
+    if names:  # Markdown escapes letters of names, so that they are not found: the report is there as JSON
+        return {"experiment.toml": "\n".join(map(names.text, experiment.split("\n"))), "report.json": encode(names.value(subject.document))}
+    report = markdown.write(replace(page(subject.view), full=True))
+    return {"report.md": report, "experiment.toml": experiment, "report.json": encode(subject.document)}
 
 
 def _tables(subject: Subject, names: Names | None) -> dict[str, Content]:
@@ -72,10 +73,15 @@ def _tables(subject: Subject, names: Names | None) -> dict[str, Content]:
 
 
 def _metadata(subject: Subject, names: Names | None, files: tuple[str, ...]) -> dict[str, Any]:
-    head = names.value(vars(subject.head)) if names else vars(subject.head)
-    worth = {"status": head["status"], "standing": head["standing"] or "ok", "reason": head["standing_reason"]}
-    properties = {"record digest (SHA-256)": head["digest"], "record": head["record"], "kind": head["kind"], **worth}
-    known = {f"#{name.split()[-2] if '(' in name else name}": (name, value) for name, value in properties.items() if value}
+    head = {name: names.text(text) if names else text for name, text in vars(subject.head).items()}
+    known = {
+        "#digest": ("record digest (SHA-256)", head["digest"]),
+        "#record": ("record", head["record"]),
+        "#kind": ("kind", head["kind"]),
+        "#status": ("status", head["status"]),
+        "#standing": ("standing", head["standing"] or "ok"),
+        "#reason": ("reason", head["standing_reason"] or "none"),
+    }
     created = head["created_utc"] or "1970-01-01T00:00:00+00:00"
     root = {
         "@id": "./",
