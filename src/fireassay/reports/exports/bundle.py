@@ -56,7 +56,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("string", "status of the dimension at the configuration"),
     "admissible": ("boolean", "whether the value may be quoted as it is"),
     "standing": (
-        TEXT,
+        "string",
         "if not: `invalid`, `provisional`, `observed`; or why there is none: `refused`, `insufficient`, `not_measured`, ...",
     ),
     "reason": ("string", "that in words"),
