@@ -9,7 +9,6 @@ import pytest
 from fireassay.cli import main
 from fireassay.record.lookup import record_folders
 from fireassay.record.seal import verify
-from tests.importers.samples import vllm, write
 
 pytestmark = pytest.mark.slow
 
@@ -26,11 +25,10 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_is_tried_and_the_exit_code_is_that_of_the_run(
     configured: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(configured / "run.json", vllm())
-    code = main(["import", "run.json"])
+    code = main(["time", "--launches", "3", "--", "true"])
     said = capsys.readouterr()
     (record,) = record_folders(configured / "records")
-    assert verify(record) == []
+    assert not verify(record)
     assert (configured / "out" / record.name / "values.csv").is_file()
     assert (configured / "a.prom").read_text().endswith("# EOF\n")
     for part in (

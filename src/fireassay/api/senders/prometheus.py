@@ -40,7 +40,8 @@ def send(subject: Subject, _: Path, destination: str) -> Sent:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S):
             return Sent(where=where)
     except HTTPError as error:
-        said = one_line(error.read(500).decode(errors="replace"))
+        with error:
+            said = one_line(error.read(500).decode(errors="replace"))
         raise EnvironmentLacks(f"the push gateway at {host} refused the record: {error.code} {said}") from None
     except (URLError, OSError, http.client.HTTPException) as error:
         raise EnvironmentLacks(f"no push gateway answers at {host}: {getattr(error, 'reason', error)}. Is the address right?") from None

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from fireassay.reports.documents.record import ReportDocument
 from fireassay.reports.exports.export import Subject
 
 HOST_COLUMNS: Final = ("host", "peer")
@@ -86,11 +87,11 @@ class Names:
         return _either(tuple(self._words))
 
     def value(self, value: Any) -> Any:
-        """A document without identities, in its keys too."""
+        """A document without identities, in its keys too, but for those that the published document declares."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(key): self.value(item) for key, item in value.items()}
+            return {key if key in declared() else self.text(key): self.value(item) for key, item in value.items()}
         return [self.value(item) for item in value] if isinstance(value, list | tuple) else value
 
     def frame(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -99,6 +100,12 @@ class Names:
         return frame.with_columns(
             frame[name].replace({text: self.text(text) for text in frame[name].drop_nulls().unique()}) for name in texts
         )
+
+
+@cache
+def declared() -> frozenset[str]:
+    """The keys of the document, which a host may be called as."""
+    return frozenset(row[0] for rows in ReportDocument.fields().values() for row in rows)
 
 
 @cache

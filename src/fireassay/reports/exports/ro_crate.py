@@ -69,7 +69,9 @@ def _tables(subject: Subject, names: Names | None) -> dict[str, Content]:
 
     made = dict(parquet.files(subject, change).files)
     package = json.loads(b"".join(pieces(made[PACKAGE])))
-    return {**made, PACKAGE: _json(names.value(package))}
+    hidden = {name: names.value(package[name]) for name in ("title", "description") if name in package}
+    own = {name: names.value(value) for name, value in package["fireassay"].items()}
+    return {**made, PACKAGE: _json({**package, **hidden, "fireassay": own})}
 
 
 def _metadata(subject: Subject, names: Names | None, files: tuple[str, ...]) -> dict[str, Any]:
