@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from fireassay.cli import main
-from fireassay.record.lookup import record_folders
+from fireassay.cli.support.judged import judge_and_show
+from fireassay.cli.support.settings import USED, Settings
 from fireassay.record.seal import verify
+from tests.record.making import sealed
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    asked = '["csv=out/{record}", "assay-score=scores", "nothing=x", "prometheus=http://user:hidden@127.0.0.1:1", "prometheus=a.prom"]'
-    (tmp_path / "own.toml").write_text(f"export = {asked}\n")
-    monkeypatch.setenv("FIREASSAY_CONFIG", str(tmp_path / "own.toml"))
-    return tmp_path
+ASKED = ("csv=out/{record}", "assay-score=scores", "nothing=x", "prometheus=http://user:hidden@127.0.0.1:1", "prometheus=a.prom")
 
 
 def test_each_is_tried_and_the_exit_code_is_that_of_the_run(
-    configured: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["time", "--launches", "3", "--", "true"])
+    record = sealed(tmp_path / "records")
+    monkeypatch.chdir(tmp_path)
+    shown = Namespace(form="terminal", output=None, full=False)
+    code = judge_and_show(record, shown)
+    token = USED.set(Settings(export=ASKED))
+    try:
+        assert judge_and_show(record, shown) == code
+    finally:
+        USED.reset(token)
     said = capsys.readouterr()
-    (record,) = record_folders(configured / "records")
-    assert not verify(record)
-    assert (configured / "out" / record.name / "values.csv").is_file()
-    assert (configured / "a.prom").read_text().endswith("# EOF\n")
-    for part in (
-        "not exported to assay-score",
-        "not exported to nothing",
-        "no push gateway answers at 127.0.0.1:1",
-        f"assay export records/{record.name}",
-    ):
-        assert part in said.err
+    assert verify(record) == ()
+    assert (tmp_path / "out" / record.name / "values.csv").is_file()
+    assert (tmp_path / "a.prom").read_text().endswith("# EOF\n")
+    parts = ("not exported to assay-score", "not exported to nothing", "no push gateway answers at 127.0.0.1:1", "the record is kept")
+    assert [part for part in parts if part not in said.err] == []
     assert "hidden" not in said.out + said.err
-    monkeypatch.setenv("FIREASSAY_CONFIG", "")
-    assert main(["report", str(record)]) == code
 
 
 @pytest.mark.parametrize("value", ['"csv=out"', "[1]", '["=out"]', "true"])
