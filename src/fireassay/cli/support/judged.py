@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from fireassay import catalog
 from fireassay.api.again import again
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, TERMINAL, WRITERS, Output, asked_page, emit, in_a_file, plain_stdout, printed, shown
-from fireassay.cli.support.settings import USED, expanded
+from fireassay.cli.support.settings import USED
 from fireassay.errors import AssayError, RecordError
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.frames.record_data import from_record
@@ -112,7 +113,7 @@ def _export(view: View, path: Path, where: TextIO) -> None:
 
         name, _, destination = asked.partition("=")
         try:
-            sent = export(view, path, name, str(expanded(destination)) if destination else "")
+            sent = export(view, path, name, os.path.expanduser(destination))  # a path would break an address
         except Exception as error:  # also of a plug-in of others: the run was measured, and its verdict stands
             say(f"assay: not exported to {name}: {redact(str(error))}", file=sys.stderr)
             say(f"  the record is kept; put that right, then: assay export {shell_word(path)} --to {shell_word(name)}", file=sys.stderr)
