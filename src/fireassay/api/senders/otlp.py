@@ -1,0 +1,57 @@
+"""How does a collector get a record?  Over OTLP/HTTP: the files of `fireassay.reports.exports.otlp`, span by some hundred spans.
+
+Headers, such as a key, come from OTEL_EXPORTER_OTLP_HEADERS, as for every OpenTelemetry program.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+from fireassay.api.senders.sender import Sender, Sent
+from fireassay.api.senders.support import http
+from fireassay.errors import EnvironmentLacks, refuse
+from fireassay.printable import one_line
+from fireassay.record.files import pieces
+from fireassay.record.secrets.redact import redact
+from fireassay.reports.exports import otlp
+from fireassay.reports.exports.export import Subject
+from fireassay.reports.exports.support.protobuf import fields
+
+HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+
+
+def send(subject: Subject, _: Path, address: str) -> Sent:
+    """Raises EnvironmentLacks: the collector is not there, or did not take everything."""
+    exported = otlp.files(subject)
+    headers = {"Content-Type": "application/x-protobuf", **_headers()}
+    for name, content in exported.files.items():
+        url = f"{address.rstrip('/')}/v1/{name.removesuffix('.pb')}"
+        for piece in pieces(content):
+            _accepted(url, http.send(url, piece, headers))
+    return Sent(where=redact(address), notes=exported.notes)
+
+
+def _headers() -> dict[str, str]:
+    """NAME=VALUE, comma-separated, percent-encoded. Raises SpecError: something else, which may be a key and is not shown."""
+    pairs = [part.partition("=") for part in os.environ.get(HEADERS, "").split(",") if part.strip()]
+    if any(not equals or not name.strip() for name, equals, _ in pairs):
+        raise refuse(HEADERS, "a part without NAME=", "NAME=VALUE,NAME=VALUE, percent-encoded", source="the environment")
+    return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+
+
+def _accepted(url: str, answer: bytes) -> None:
+    """A partial success is a failure: something that was measured is not there."""
+    try:
+        partial = dict(fields(answer)).get(1, b"")
+        found = dict(fields(partial)) if isinstance(partial, bytes) else {}
+    except ValueError:
+        raise EnvironmentLacks(f"{redact(url)} answered in no protobuf. Is it an OTLP/HTTP receiver (port 4318, not 4317)?") from None
+    if number := found.get(1, 0):
+        said = found.get(2, b"")
+        why = one_line(redact(said.decode(errors="replace"))) if isinstance(said, bytes) else ""
+        raise EnvironmentLacks(f"{redact(url)} rejected {number:,} of what it was sent{f': {why}' if why else ''}")
+
+
+SENDER = Sender(name="otlp", title="OpenTelemetry", summary=otlp.EXPORT.summary, options=otlp.EXPORT.options, send=send)

@@ -1,0 +1,1 @@
+"""What several exporters and senders share."""
