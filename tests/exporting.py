@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
 from fireassay.reports.build_view import build
@@ -20,3 +22,10 @@ def unjudged(measured: RecordData) -> Subject:
 def subject(measured: RecordData, **options: str) -> Subject:
     """With its verdict."""
     return Subject(view=build(measured, judge(measured)), options=options)
+
+
+def opentelemetry(part: str) -> Any:
+    """Its own classes: trace, metrics, common; or those of a request: collector.trace, collector.metrics."""
+    *above, last = part.split(".")
+    suffix = f"{last}_service" if above else last
+    return pytest.importorskip(f"opentelemetry.proto.{part}.v1.{suffix}_pb2")

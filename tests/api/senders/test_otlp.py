@@ -15,15 +15,9 @@ from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.record.files import pieces
 from fireassay.reports.exports import otlp
 from fireassay.reports.exports.export import Subject
-from tests.exporting import opentelemetry, subject
-from tests.serving_made import simulated
+from tests.exporting import opentelemetry
 
 KEY = "hunter2-canary-of-a-collector"
-
-
-@pytest.fixture(scope="module")
-def load() -> Subject:
-    return subject(simulated(rate=(6.0,), seconds=2.0, warm_up_s=0.2, seed=2).measured())
 
 
 class Collector:
@@ -62,13 +56,13 @@ def listening(collector: Collector) -> Iterator[Collector]:
             thread.join()
 
 
-def test_a_collector_reads_every_span_and_metric(load: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_reads_every_span_and_metric(late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(otlp, "BATCH", 5)
     monkeypatch.setenv(sender.HEADERS, f"x-key={KEY},x-tenant=a%20b")
     with listening(Collector()) as collector:
-        sent = sender.send(load, Path(), f"{collector.url}/")
+        sent = sender.send(late, Path(), f"{collector.url}/")
     assert (sent.where, sent.new) == (f"{collector.url}/", True)
-    files = otlp.files(load).files
+    files = otlp.files(late).files
     trace, metric = opentelemetry("collector.trace"), opentelemetry("collector.metrics")
     bodies = {path: [body for one, body, _ in collector.heard if one == path] for path, *_ in collector.heard}
     assert bodies.keys() == {"/v1/metrics", "/v1/traces"}
@@ -82,7 +76,7 @@ def test_a_collector_reads_every_span_and_metric(load: Subject, monkeypatch: pyt
         assert (headers["x-key"], headers["x-tenant"], headers["content-type"]) == (KEY, "a b", "application/x-protobuf")
 
 
-def test_a_partial_success_is_a_failure(load: Subject) -> None:
+def test_a_partial_success_is_a_failure(late: Subject) -> None:
     module = opentelemetry("collector.metrics")
     rejected = module.ExportMetricsPartialSuccess(rejected_data_points=3, error_message="too old\x1b[31m")
     answer = module.ExportMetricsServiceResponse(partial_success=rejected).SerializeToString()
@@ -90,7 +84,7 @@ def test_a_partial_success_is_a_failure(load: Subject) -> None:
         listening(Collector(answer=answer)) as collector,
         pytest.raises(EnvironmentLacks, match="rejected 3 of what it was sent: too old") as no,
     ):
-        sender.send(load, Path(), collector.url)
+        sender.send(late, Path(), collector.url)
     assert "\x1b" not in str(no.value)
 
 
@@ -104,22 +98,28 @@ def test_a_partial_success_is_a_failure(load: Subject) -> None:
     ],
     ids=["busy", "key", "elsewhere", "a page"],
 )
-def test_what_is_not_taken_is_an_error(collector: Collector, message: str, load: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_taken_is_an_error(collector: Collector, message: str, late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sender.HEADERS, f"api-key={KEY}")
     with listening(collector), pytest.raises(EnvironmentLacks, match=message) as no:
-        sender.send(load, Path(), collector.url)
+        sender.send(late, Path(), collector.url)
     assert KEY not in str(no.value)
     assert len(collector.heard) == 1  # nothing is sent elsewhere, or again
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "ftp://127.0.0.1/", "http://", "http://[::1", "gopher://x"])
-def test_an_address_where_nothing_listens_is_an_error(address: str, load: Subject) -> None:
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "file:///etc/passwd"])
+def test_an_address_of_something_else_is_refused(address: str, late: Subject) -> None:
+    with pytest.raises(SpecError, match="an http:// or https:// address"):
+        sender.send(late, Path(), address)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "http://", "http://[::1", "http://user:pass@127.0.0.1:1"])
+def test_an_address_where_nothing_listens_is_an_error(address: str, late: Subject) -> None:
     with pytest.raises(EnvironmentLacks, match="cannot be reached"):
-        sender.send(load, Path(), address)
+        sender.send(late, Path(), address)
 
 
-def test_headers_that_are_none_are_refused_without_showing_them(load: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_that_are_none_are_refused_without_showing_them(late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sender.HEADERS, KEY)
     with pytest.raises(SpecError, match="a part without NAME=") as no:
-        sender.send(load, Path(), "http://127.0.0.1:1")
+        sender.send(late, Path(), "http://127.0.0.1:1")
     assert KEY not in str(no.value)

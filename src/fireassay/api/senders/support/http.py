@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Final
 
-from fireassay.errors import EnvironmentLacks
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.printable import one_line
 from fireassay.record.secrets.redact import redact
 
@@ -24,8 +24,10 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 def send(url: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST") -> bytes:
-    """The answer. Raises EnvironmentLacks: the server cannot be reached, or does not accept it."""
+    """The answer. Raises SpecError: no address of HTTP; EnvironmentLacks: the server cannot be reached, or does not accept it."""
     shown = redact(url)
+    if not url.startswith(("http://", "https://")):
+        raise refuse("--out", shown, "an http:// or https:// address", source="the command line")
     try:
         request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
         with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
@@ -37,4 +39,4 @@ def send(url: str, body: bytes, headers: Mapping[str, str], *, method: str = "PO
         ) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = redact(one_line(str(getattr(error, "reason", error))))
-        raise EnvironmentLacks(f"{shown} cannot be reached: {reason}. Is it an http:// or https:// address that listens?") from error
+        raise EnvironmentLacks(f"{shown} cannot be reached: {reason}.") from error

@@ -2,7 +2,7 @@
 
 Trackers know no intervals: a value's bounds are numbers of their own, named after it.  Nor do they know that a number may not be quoted, so
 that is said in its name, and such a number never shares a chart with those that stand: `invalid/speedup`, `provisional/speedup.low`.  A
-run's title begins with INVALID where the record is.  What was not measured has no number; `table` says why.
+run's title begins with INVALID where the record is.  What was not measured has no number; values.json says why.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL
+from fireassay.reports.documents.json_object import encode
 from fireassay.reports.exports.export import Subject
 from fireassay.reports.exports.values import Head, ValueRow
+from fireassay.reports.pages.record import page
+from fireassay.reports.writers import html
 from fireassay.spec.experiment import Experiment
 
 MAX_POINTS: Final = 1_000  # of a curve, evenly spaced: trackers show no more
@@ -72,9 +75,12 @@ def marked(name: str, standing: str) -> str:
     return f"{standing}/{name}" if standing else name
 
 
-def table(rows: Sequence[ValueRow]) -> list[dict[str, Any]]:
-    """All that is known of each value: unit, confidence, method, signature, verdict, and why it may not be quoted or is absent."""
-    return [asdict(row) for row in rows]
+def files(run: Run, subject: Subject) -> dict[str, str]:
+    """values.json: all that is known of each value, among it why it may not be quoted or is absent; for the record its report, too."""
+    made = {"values.json": encode({"record": asdict(subject.head), "values": [asdict(row) for row in run.rows]})}
+    if run.configuration == ALL:
+        made |= {"report.html": html.write(page(subject.view)), "assay-report.json": encode(subject.document)}
+    return made
 
 
 def facts(head: Head) -> dict[str, str]:
