@@ -71,7 +71,7 @@ def test_a_span_is_a_request_at_its_own_time(late: Subject) -> None:
     assert len(found) == raw.height
     for row in raw.iter_rows(named=True):
         launch, span = launches[row["launch"]], found[row["launch"], row["request"]]
-        since = datetime.fromisoformat(launch["begin_utc"]).timestamp() * 1e9 - launch["begin_ns"]
+        since = round(datetime.fromisoformat(launch["begin_utc"]).timestamp() * 1e6) * 1_000 - launch["begin_ns"]
         assert span.start_time_unix_nano == row["sent_ns"] + since
         assert span.end_time_unix_nano - span.start_time_unix_nano == row["done_ns"] - row["sent_ns"]
         known = told(span.attributes)

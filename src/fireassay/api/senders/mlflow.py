@@ -129,7 +129,7 @@ def _batches(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
 
 def _at(subject: Subject) -> int:
     """Milliseconds since 1970."""
-    return round(tracked.begun_s(subject.head) * 1_000)
+    return tracked.ns(subject.head.created_utc) // 1_000_000
 
 
 SENDER = Sender(

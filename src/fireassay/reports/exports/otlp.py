@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -100,7 +99,7 @@ def _any(value: Any) -> bytes:
 
 def _gauges(subject: Subject) -> Iterator[bytes]:
     """A gauge for each metric, and one for each of its bounds."""
-    at = round(tracked.begun_s(subject.head) * NS_PER_S)
+    at = tracked.ns(subject.head.created_utc)
     by_metric: dict[str, list[ValueRow]] = {}
     for row in subject.values:
         by_metric.setdefault(row.metric, []).append(row)
@@ -135,7 +134,7 @@ def _requests(measured: RecordData) -> pl.DataFrame:
     if measured.timeless or measured.experiment.serving is None or not raw.height:
         return raw.clear()
     begun = [
-        (row["launch"], row["configuration"], _ns(row["begin_utc"]) - row["begin_ns"])
+        (row["launch"], row["configuration"], tracked.ns(row["begin_utc"]) - row["begin_ns"])
         for row in measured.table("launches").iter_rows(named=True)
     ]
     launches = pl.DataFrame(begun, schema={"launch": pl.Int32, "configuration": pl.String, "offset": pl.Int64}, orient="row")
@@ -154,11 +153,6 @@ def _requests(measured: RecordData) -> pl.DataFrame:
             failed=pl.when(pl.col("status") != "ok").then(pl.coalesce(pl.col("http_status").cast(pl.String), "status")),
         )
     )
-
-
-def _ns(utc: str) -> int:
-    """Nanoseconds since 1970; of a launch without a date 0, so that its times are too small, not wrong by an unknown amount."""
-    return round(datetime.fromisoformat(utc).timestamp() * NS_PER_S) if utc else 0
 
 
 def _asked(measured: RecordData, configuration: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from fireassay.reports.exports.export import Export, Exported, Subject
 from fireassay.reports.exports.support import tracked
 from fireassay.reports.exports.support.protobuf import block, double, text, whole
 from fireassay.reports.exports.values import Head, ValueRow
+from fireassay.units import NS_PER_S
 
 FLOAT, STRING = 1, 7  # tensorboard.DataType
 SCALAR, TENSOR = 1, 2  # tensorboard.DataClass
@@ -35,10 +36,10 @@ SHOWN: Final = ("status", "standing", "digest")  # of the record, in the HParams
 
 def files(subject: Subject) -> Exported:
     """The event files, one in each run's folder."""
-    at = tracked.begun_s(subject.head)
+    at = tracked.ns(subject.head.created_utc) / NS_PER_S
     runs = tuple(tracked.runs(subject))
     name = f"events.out.tfevents.{int(at):010d}.fireassay"
-    made = {}
+    made: dict[str, bytes] = {}
     for run in runs:
         whole_record = run.configuration == ALL
         summaries = (*(_experiment(subject, runs) if whole_record else ()), *_session(run, subject.head), *_scalars(run, subject.head))
@@ -47,7 +48,8 @@ def files(subject: Subject) -> Exported:
             *(_event(at, summary=one) for one in summaries),
             *_curves(run, at, subject.head),
         )
-        made[name if whole_record else f"{_folder(run.title)}/{name}"] = b"".join(map(_record, events))
+        file = name if whole_record else f"{_folder(run.title)}/{name}"
+        made[file if file not in made else f"{len(made)} {file}"] = b"".join(map(_record, events))
     return Exported(files=made)
 
 
@@ -98,10 +100,11 @@ def _session(run: tracked.Run, head: Head) -> Iterator[bytes]:
     """A row of the HParams tab."""
     if run.configuration == ALL and not any(row.value is not None for row in run.rows):
         return
+    at = tracked.ns(head.created_utc) / NS_PER_S
     shown: Mapping[str, str] = {**run.labels, **{name: str(getattr(head, name)) for name in SHOWN}}
     values = [block(1, text(1, name), block(2, text(3, value))) for name, value in shown.items()]
-    yield _hparams("session_start_info", block(3, *values, text(4, run.configuration), double(5, tracked.begun_s(head))))
-    yield _hparams("session_end_info", block(4, whole(1, SUCCESS), double(2, tracked.begun_s(head))))
+    yield _hparams("session_start_info", block(3, *values, text(4, run.configuration), double(5, at)))
+    yield _hparams("session_end_info", block(4, whole(1, SUCCESS), double(2, at)))
 
 
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -120,7 +123,7 @@ def _scalar(tag: str, number: float, description: str) -> bytes:
 
 def _tensor(number: float) -> bytes:
     with np.errstate(over="ignore"):  # beyond 32 bits is shown as infinite
-        return block(8, whole(1, FLOAT), block(2), block(4, np.float32(number).tobytes()))
+        return block(8, whole(1, FLOAT), block(2), block(5, np.float32(number).tobytes()))
 
 
 def _text(tag: str, content: str) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
@@ -96,9 +96,11 @@ def note(head: Head) -> str:
     return f"{head.status}: {head.sentence}{worth} Record {head.record}, SHA-256 {head.digest}, measured by Fireassay {head.assay_version}."
 
 
-def begun_s(head: Head) -> float:
-    """When the record was begun, in seconds since 1970 (0: unknown): the time of all its numbers, so that a record always gives the same files."""
-    return datetime.fromisoformat(head.created_utc).timestamp() if head.created_utc else 0.0
+def ns(utc: str) -> int:
+    """A recorded date in nanoseconds since 1970; 0 if it was not recorded.  That of the record's begin is the time of all its numbers."""
+    moment = datetime.fromisoformat(utc or "1970-01-01")
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1_000
 
 
 def settings(experiment: Experiment) -> dict[str, str]:
