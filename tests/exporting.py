@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -29,3 +30,16 @@ def opentelemetry(part: str) -> Any:
     *above, last = part.split(".")
     suffix = f"{last}_service" if above else last
     return pytest.importorskip(f"opentelemetry.proto.{part}.v1.{suffix}_pb2")
+
+
+def tracked(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Configuration -> name in a tracker -> number, worked out from the published document."""
+    void = {(one["configuration"], one["dimension"]) for one in document["dimensions"] if one["status"] == "INVALID"}
+    made: dict[str, dict[str, float]] = {}
+    for one in document["metrics"]:
+        if one["measured"] and one["value"] is not None:
+            standing = one["standing"] or ("invalid" if (one["configuration"], one["dimension"]) in void else "")
+            name = f"{standing}/{one['metric']}" if standing else one["metric"]
+            ends = {"": one["value"], ".low": one["low"], ".high": one["high"]}
+            made.setdefault(one["configuration"], {}).update({f"{name}{end}": number for end, number in ends.items() if number is not None})
+    return made

@@ -14,6 +14,7 @@ import pytest
 from fireassay.api.senders import mlflow as sender
 from fireassay.reports.exports.export import Subject
 from tests.canary import found_in
+from tests.exporting import tracked
 
 pytest.importorskip("mlflow", reason="mlflow-skinny is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # MLflow's own
@@ -37,18 +38,6 @@ def runs(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
     return client, client.search_runs([experiment.experiment_id])
 
 
-def expected(subject: Subject) -> dict[str, dict[str, float]]:
-    """Of each configuration the numbers of the published document."""
-    numbers: dict[str, dict[str, float]] = {}
-    for metric in subject.document["metrics"]:
-        if metric["measured"] and metric["value"] is not None:
-            name = f"{metric['standing']}/{metric['metric']}" if metric["standing"] else metric["metric"]
-            ends = {"": metric["value"], ".low": metric["low"], ".high": metric["high"]}
-            known = {f"{name}{end}": number for end, number in ends.items() if number is not None}
-            numbers.setdefault(metric["configuration"], {}).update(known)
-    return numbers
-
-
 def test_every_number_bound_verdict_and_digest_is_read_back(training: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subject, before = sealed(training), dict(os.environ)
     sent = sender.send(subject, Path(), str(tmp_path / "runs"))
@@ -58,7 +47,7 @@ def test_every_number_bound_verdict_and_digest_is_read_back(training: Subject, t
     by_configuration = {run.data.params["configuration"]: run for run in found}
     parent = by_configuration["all"]
     assert parent.info.run_name == subject.head.record
-    for configuration, numbers in expected(subject).items():
+    for configuration, numbers in tracked(subject.document).items():
         run = by_configuration.pop(configuration)
         assert {name: value for name, value in run.data.metrics.items() if "step_seconds" not in name} == numbers
         assert run.data.tags["fireassay.digest"] == DIGEST

@@ -82,14 +82,20 @@ def test_every_value_interval_verdict_and_digest_is_read_back(training: Subject,
     assert dict(os.environ) == before
     assert sent.new
     runs = exported(tmp_path)
+    rows = {
+        (configuration, name.rpartition("/")[2]): row
+        for configuration, run in runs.items()
+        for name, row in run["summary"].items()
+        if not name.startswith("_")
+    }
     for metric in subject.document["metrics"]:
-        name = f"{metric['standing']}/{metric['metric']}" if metric["standing"] and metric["measured"] else metric["metric"]
-        name = name if metric["measured"] else f"{metric['reason']}/{name}"
-        row = runs[metric["configuration"]]["summary"][name]
-        for end in ("value", "low", "high", "confidence"):
-            assert row[end] == metric.get(end)
+        row = rows[metric["configuration"], metric["metric"]]
+        assert [row[end] for end in ("value", "low", "high", "confidence")] == [
+            metric.get(end) for end in ("value", "low", "high", "confidence")
+        ]
         assert row["unit"] == metric["unit"]
-        assert row["reason"] == (metric["detail"] if not metric["measured"] else row["reason"])
+        if not metric["measured"]:
+            assert (row["standing"], row["reason"]) == (metric["reason"], metric["detail"])
     verdict = subject.document["verdict"]
     for run in runs.values():
         config = run["config"]

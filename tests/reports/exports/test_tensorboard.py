@@ -13,6 +13,7 @@ import pytest
 from fireassay.reports.exports import tensorboard
 from fireassay.reports.exports.export import Subject
 from fireassay.reports.exports.support import tracked
+from tests.exporting import tracked as numbers_of
 
 accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason="TensorBoard is not installed")
 
@@ -55,13 +56,7 @@ def test_every_number_and_bound_is_read_back(made: str, request: pytest.FixtureR
     subject: Subject = request.getfixturevalue(made)
     runs = read(subject, tmp_path)
     prefix = "INVALID " if made == "late" else ""
-    expected: dict[str, dict[str, float]] = {}
-    for metric in subject.document["metrics"]:
-        if metric["measured"] and metric["value"] is not None:
-            of = expected.setdefault("." if metric["configuration"] == "all" else f"{prefix}{metric['configuration']}", {})
-            name = f"{metric['standing']}/{metric['metric']}" if metric["standing"] else metric["metric"]
-            ends = {"": metric["value"], ".low": metric["low"], ".high": metric["high"]}
-            of.update({f"{name}{end}": number for end, number in ends.items() if number is not None})
+    expected = {"." if name == "all" else f"{prefix}{name}": numbers for name, numbers in numbers_of(subject.document).items()}
     assert expected
     for name, numbers in expected.items():
         found = {tag: values[0] for tag, values in runs[name].numbers().items() if tracked.STEP_TIME not in tag}

@@ -48,7 +48,8 @@ def _accepted(url: str, answer: bytes) -> None:
         found = dict(fields(partial)) if isinstance(partial, bytes) else {}
     except ValueError:
         raise EnvironmentLacks(f"{redact(url)} answered in no protobuf. Is it an OTLP/HTTP receiver (port 4318, not 4317)?") from None
-    if number := found.get(1, 0):
+    number = found.get(1, 0)
+    if isinstance(number, int) and number:
         said = found.get(2, b"")
         why = one_line(redact(said.decode(errors="replace"))) if isinstance(said, bytes) else ""
         raise EnvironmentLacks(f"{redact(url)} rejected {number:,} of what it was sent{f': {why}' if why else ''}")

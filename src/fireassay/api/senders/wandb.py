@@ -13,7 +13,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -70,16 +70,20 @@ def _id(subject: Subject, configuration: str) -> str:
 @contextmanager
 def _offline() -> Iterator[None]:
     """Whatever the user's environment says: a key is not needed and not read."""
-    before = dict(os.environ)
-    for name in [name for name in before if name.startswith("WANDB_")]:
-        del os.environ[name]
-    os.environ.update(OWN)
+    before = _replaced(OWN)
     try:
         yield
     finally:
-        for name in OWN:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in before.items() if name.startswith("WANDB_")})
+        _replaced(before)
+
+
+def _replaced(by: Mapping[str, str]) -> dict[str, str]:
+    """W&B's variables before they were replaced."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("WANDB_")}
+    for name in before:
+        del os.environ[name]
+    os.environ.update(by)
+    return before
 
 
 def _write(subject: Subject, run: tracked.Run, made: str, folder: Path) -> None:

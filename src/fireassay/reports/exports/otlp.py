@@ -53,7 +53,8 @@ COLUMNS: Final = (
 def files(subject: Subject) -> Exported:
     """Bodies of requests. Raises SpecError: the number of spans is none."""
     most = _most(subject.options.get("spans", str(SPANS)))
-    metrics, requests, notes = [*_gauges(subject)], _requests(subject.measured), ()
+    metrics, requests = [*_gauges(subject)], _requests(subject.measured)
+    notes: tuple[str, ...] = ()
     made: dict[str, Any] = {}
     if requests.height:
         metrics += _histograms(subject, requests.filter("counted"))
@@ -221,8 +222,10 @@ def _histogram(subject: Subject, name: str, unit: str, bounds: Sequence[float], 
         for key, rows in known.group_by("configuration", *by.values(), maintain_order=True):
             told = {**_asked(subject.measured, str(key[0])), **dict(zip(by, key[1:], strict=True)), **fixed_ones}
             told["fireassay.standing"] = subject.head.standing or None
-            times = fixed(2, int(rows["begin"].min())) + fixed(3, int(rows["end"].max()))  # type: ignore[arg-type]
-            points.append(block(1, _attributes(9, told), times, _counted(rows[column].cast(pl.Float64).to_numpy(), bounds)))
+            first, last = rows.select(pl.col("begin").min(), pl.col("end").max()).row(0)
+            points.append(
+                block(1, _attributes(9, told), fixed(2, first) + fixed(3, last), _counted(rows[column].cast(pl.Float64).to_numpy(), bounds))
+            )
     if points:
         yield block(2, text(1, name), text(3, unit), block(9, *points, whole(2, CUMULATIVE)))
 

@@ -124,6 +124,6 @@ def curves(measured: RecordData) -> Mapping[str, Sequence[Curve]]:
     made: dict[str, list[Curve]] = {}
     for (launch,), rows in steps.filter(pl.col("step_s").is_not_null()).group_by("launch", maintain_order=True):
         some = rows.gather_every(-(-rows.height // MAX_POINTS))
-        curve = Curve(launch=int(str(launch)), steps=some["step"].to_list(), seconds=some["step_s"].to_list())
+        curve = Curve(launch=int(launch), steps=some["step"].to_list(), seconds=some["step_s"].to_list())
         made.setdefault(rows["configuration"][0], []).append(curve)
     return made
