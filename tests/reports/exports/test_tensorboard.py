@@ -122,4 +122,4 @@ def test_a_number_beyond_32_bits_is_infinite_there_and_whole_in_words() -> None:
 
 
 def test_a_cell_cannot_leave_its_table() -> None:
-    assert tensorboard._markdown(("a",), [("x|y\n<script>`",)]).splitlines()[-1] == "| x y script> |"
+    assert tensorboard._markdown(("a",), [("x|y\n<script>`",)]).splitlines()[-1] == "| x y script>  |"
