@@ -570,8 +570,9 @@ class _Engine:
             }
             if broken or rng.random() < how["failing"]:
                 status = "refused" if broken else "5xx"
-                record.request(number, at, status=status, done_s=0.01, error="made to fail", **common)
-                ended = at + 0.01
+                lasted = max(0.01, common["lag_s"] + 0.001)  # it ends after it was sent
+                record.request(number, at, status=status, done_s=lasted, error="made to fail", **common)
+                ended = at + lasted
             else:
                 ended = self._serve(number, at, free[replica], stretch, common, count, outage if replica == how["replicas"] - 1 else None)
             count += 1

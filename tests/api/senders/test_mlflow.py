@@ -111,4 +111,4 @@ def test_a_name_is_one_that_mlflow_allows_and_no_way_out_of_its_folder(name: str
 def test_a_filter_cannot_be_left() -> None:
     view: Any = type("V", (), {})()
     made: Any = type("S", (), {"head": type("H", (), {"record": "x' or 'a' = 'a", "digest": "unsealed"})(), "view": view})()
-    assert sender._key(made) == "x__or__a____a"
+    assert sender._key(made) == "x__or__a_____a"

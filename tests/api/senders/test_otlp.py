@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ def test_a_collector_reads_every_span_and_metric(late: Subject, monkeypatch: pyt
     monkeypatch.setattr(otlp, "BATCH", 5)
     monkeypatch.setenv(sender.HEADERS, f"x-key={KEY},x-tenant=a%20b")
     with listening(Collector()) as collector:
-        sent = sender.send(late, Path(), f"{collector.url}/")
+        sent = sender.send(late, Path(), f"{collector.url.replace('//', '//me:pass%20word@')}/")
     assert (sent.where, sent.new) == (f"{collector.url}/", True)
     files = otlp.files(late).files
     trace, metric = opentelemetry("collector.trace"), opentelemetry("collector.metrics")
@@ -73,12 +74,14 @@ def test_a_collector_reads_every_span_and_metric(late: Subject, monkeypatch: pyt
     parts = [one for body in bodies["/v1/traces"] for one in trace.ExportTraceServiceRequest.FromString(body).resource_spans]
     assert parts == list(whole.resource_spans)
     for _, _, headers in collector.heard:
+        assert base64.b64decode(headers["authorization"].removeprefix("Basic ")) == b"me:pass word"
         assert (headers["x-key"], headers["x-tenant"], headers["content-type"]) == (KEY, "a b", "application/x-protobuf")
 
 
-def test_a_partial_success_is_a_failure(late: Subject) -> None:
+def test_a_partial_success_is_a_failure(late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sender.HEADERS, f"authorization=Bearer%20{KEY}")
     module = opentelemetry("collector.metrics")
-    rejected = module.ExportMetricsPartialSuccess(rejected_data_points=3, error_message="too old\x1b[31m")
+    rejected = module.ExportMetricsPartialSuccess(rejected_data_points=3, error_message=f"too old\x1b[31m {KEY}")
     answer = module.ExportMetricsServiceResponse(partial_success=rejected).SerializeToString()
     with (
         listening(Collector(answer=answer)) as collector,
@@ -86,6 +89,7 @@ def test_a_partial_success_is_a_failure(late: Subject) -> None:
     ):
         sender.send(late, Path(), collector.url)
     assert "\x1b" not in str(no.value)
+    assert KEY not in str(no.value)
 
 
 @pytest.mark.parametrize(
@@ -106,20 +110,29 @@ def test_what_is_not_taken_is_an_error(collector: Collector, message: str, late:
     assert len(collector.heard) == 1  # nothing is sent elsewhere, or again
 
 
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "file:///etc/passwd"])
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1", f"http://me:{KEY}@h:port"])
 def test_an_address_of_something_else_is_refused(address: str, late: Subject) -> None:
-    with pytest.raises(SpecError, match="an http:// or https:// address"):
+    with pytest.raises(SpecError, match="http://HOST:PORT or https://HOST") as no:
         sender.send(late, Path(), address)
+    assert KEY not in str(no.value)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "http://", "http://[::1", "http://user:pass@127.0.0.1:1"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", f"http://user:{KEY}@127.0.0.1:1"])
 def test_an_address_where_nothing_listens_is_an_error(address: str, late: Subject) -> None:
-    with pytest.raises(EnvironmentLacks, match="cannot be reached"):
+    with pytest.raises(EnvironmentLacks, match="cannot be reached") as no:
         sender.send(late, Path(), address)
+    assert KEY not in str(no.value)
 
 
 def test_headers_that_are_none_are_refused_without_showing_them(late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(sender.HEADERS, KEY)
     with pytest.raises(SpecError, match="a part without NAME=") as no:
+        sender.send(late, Path(), "http://127.0.0.1:1")
+    assert KEY not in str(no.value)
+
+
+def test_a_header_that_http_does_not_allow_is_an_error_that_does_not_show_it(late: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sender.HEADERS, f"api-key={KEY}%0d%0ax")
+    with pytest.raises(EnvironmentLacks, match="cannot be reached: Invalid header value") as no:
         sender.send(late, Path(), "http://127.0.0.1:1")
     assert KEY not in str(no.value)

@@ -6,31 +6,33 @@ Headers, such as a key, come from OTEL_EXPORTER_OTLP_HEADERS, as for every OpenT
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote
 
 from fireassay.api.senders.sender import Sender, Sent
 from fireassay.api.senders.support import http
 from fireassay.errors import EnvironmentLacks, refuse
-from fireassay.printable import one_line
 from fireassay.record.files import pieces
 from fireassay.record.secrets.redact import redact
 from fireassay.reports.exports import otlp
 from fireassay.reports.exports.export import Subject
 from fireassay.reports.exports.support.protobuf import fields
 
-HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+HEADERS: Final = "OTEL_EXPORTER_OTLP_HEADERS"
+FORM: Final = "application/x-protobuf"
 
 
 def send(subject: Subject, _: Path, address: str) -> Sent:
     """Raises EnvironmentLacks: the collector is not there, or did not take everything."""
     exported = otlp.files(subject)
-    headers = {"Content-Type": "application/x-protobuf", **_headers()}
+    keys = _headers()
     for name, content in exported.files.items():
         url = f"{address.rstrip('/')}/v1/{name.removesuffix('.pb')}"
         for piece in pieces(content):
-            _accepted(url, http.send(url, piece, headers))
-    return Sent(where=redact(address), notes=exported.notes)
+            _accepted(url, http.send(url, piece, FORM, keys), keys)
+    return Sent(where=redact(http.apart(address)[0]), notes=exported.notes)
 
 
 def _headers() -> dict[str, str]:
@@ -41,7 +43,7 @@ def _headers() -> dict[str, str]:
     return {name.strip(): unquote(value.strip()) for name, _, value in pairs}
 
 
-def _accepted(url: str, answer: bytes) -> None:
+def _accepted(url: str, answer: bytes, keys: Mapping[str, str]) -> None:
     """A partial success is a failure: something that was measured is not there."""
     try:
         partial = dict(fields(answer)).get(1, b"")
@@ -51,7 +53,7 @@ def _accepted(url: str, answer: bytes) -> None:
     number = found.get(1, 0)
     if isinstance(number, int) and number:
         said = found.get(2, b"")
-        why = one_line(redact(said.decode(errors="replace"))) if isinstance(said, bytes) else ""
+        why = http.told(said, keys) if isinstance(said, bytes) else ""
         raise EnvironmentLacks(f"{redact(url)} rejected {number:,} of what it was sent{f': {why}' if why else ''}")
 
 

@@ -107,7 +107,7 @@ def _write(subject: Subject, run: tracked.Run, made: str, folder: Path) -> None:
         live.summary.update({tracked.marked(row.metric, row.standing): asdict(row) for row in run.rows})
         for name, content in tracked.files(run, subject).items():
             Path(live.dir, name).write_text(content, encoding="utf-8")
-        live.save(f"{live.dir}/*", base_path=live.dir, policy="end")
+            live.save(f"{live.dir}/{name}", base_path=live.dir, policy="end")
 
 
 def _asked(subject: Subject, run: tracked.Run) -> dict[str, str]:

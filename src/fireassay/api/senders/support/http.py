@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.printable import one_line
@@ -23,20 +25,40 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def send(url: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST") -> bytes:
-    """The answer. Raises SpecError: no address of HTTP; EnvironmentLacks: the server cannot be reached, or does not accept it."""
-    shown = redact(url)
-    if not url.startswith(("http://", "https://")):
-        raise refuse("--out", shown, "an http:// or https:// address", source="the command line")
+def send(url: str, body: bytes, form: str, keys: Mapping[str, str], *, method: str = "POST") -> bytes:
+    """The answer to a body of a content type.  `keys`: headers whose values no message shows, though the server repeats them.
+
+    A user and a password in the address are sent as basic authentication.
+    Raises SpecError: no address of HTTP; EnvironmentLacks: the server cannot be reached, or does not accept it.
+    """
+    where, sign_in = apart(url)
+    shown, keys = redact(where), {**sign_in, **keys}
     try:
-        request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
+        request = urllib.request.Request(where, data=body, headers={"Content-Type": form, **keys}, method=method)
         with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
             return bytes(answer.read(MAX_ANSWER))
     except urllib.error.HTTPError as error:
-        said = one_line(redact(error.read(500).decode(errors="replace")))
-        raise EnvironmentLacks(
-            f"{shown} answered {error.code} {one_line(redact(str(error.reason)))}{f': {said}' if said else ''}"
-        ) from error
+        said = told(error.read(500), keys)
+        raise EnvironmentLacks(f"{shown} answered {error.code} {told(error.reason, keys)}{f': {said}' if said else ''}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = redact(one_line(str(getattr(error, "reason", error))))
-        raise EnvironmentLacks(f"{shown} cannot be reached: {reason}.") from error
+        raise EnvironmentLacks(f"{shown} cannot be reached: {told(getattr(error, 'reason', error), keys)}.") from None
+
+
+def apart(url: str) -> tuple[str, dict[str, str]]:
+    """An address without user and password, and the header that says them. Raises SpecError: no address of HTTP."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise refuse("--out", redact(url), "http://HOST:PORT or https://HOST", source="the command line")
+    where = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return where, {"Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"} if user != ":" else {}
+
+
+def told(answer: object, keys: Mapping[str, str]) -> str:
+    """What a server or the network says, in a line without secrets."""
+    text = answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
+    return one_line(redact(text, [part for value in keys.values() for part in (value, *value.split())]))
