@@ -208,7 +208,7 @@ def _histograms(subject: Subject, requests: pl.DataFrame) -> Iterator[bytes]:
     answered = {"error.type": "failed"}
     yield from _histogram(subject, "gen_ai.client.operation.duration", "s", SECONDS, (requests, "seconds", answered, {}))
     yield from _histogram(subject, "gen_ai.client.operation.time_to_first_chunk", "s", SECONDS, (ok, "first_s", {}, {}))
-    usage = [(ok, f"tokens_{way}", {}, {"gen_ai.token.type": f"{way}put"}) for way in ("in", "out")]
+    usage: list[Part] = [(ok, f"tokens_{way}", {}, {"gen_ai.token.type": f"{way}put"}) for way in ("in", "out")]
     yield from _histogram(subject, "gen_ai.client.token.usage", "{token}", TOKENS, *usage)
 
 
