@@ -19,7 +19,7 @@ from pathlib import Path
 
 PROMISE_S = 10.0
 PROMISE_BYTES = 1_000_000_000
-TARGETS = ("prometheus", "csv", "parquet", "br", "ro-crate", "ro-crate anonymous=yes", "genai-bench")
+TARGETS = ("prometheus", "csv", "parquet", "br", "ro-crate", "ro-crate anonymous=yes", "genai-bench", "tensorboard", "otlp spans=10000")
 
 
 def make(folder: Path, requests: int) -> Path:

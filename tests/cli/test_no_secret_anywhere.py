@@ -22,7 +22,7 @@ from tests.importers.samples import vllm, write
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, Heard, chunked, delta, engine, event
 
-FILES = [name.replace("_", "-") for name in catalog.names("reports.exports")]
+FILES = [*(name.replace("_", "-") for name in catalog.names("reports.exports")), "mlflow", "wandb"]
 REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")
 
 

@@ -110,7 +110,9 @@ def test_what_is_not_taken_is_an_error(collector: Collector, message: str, late:
     assert len(collector.heard) == 1  # nothing is sent elsewhere, or again
 
 
-@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1", f"http://me:{KEY}@h:port"])
+@pytest.mark.parametrize(
+    "address", ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "http://[::1", f"http://me:{KEY}@h:port", f"http:/me:{KEY}@h"]
+)
 def test_an_address_of_something_else_is_refused(address: str, late: Subject) -> None:
     with pytest.raises(SpecError, match="http://HOST:PORT or https://HOST") as no:
         sender.send(late, Path(), address)

@@ -35,7 +35,13 @@ def test_each_is_tried_and_the_exit_code_is_that_of_the_run(
     assert verify(record) == ()
     assert (tmp_path / "out" / record.name / "values.csv").is_file()
     assert (tmp_path / "a.prom").read_text().endswith("# EOF\n")
-    parts = ("not exported to assay-score", "not exported to nothing", "no push gateway answers at 127.0.0.1:1", "the record is kept")
+    parts = (
+        "not exported to assay-score",
+        "not exported to nothing",
+        "http://127.0.0.1:1/metrics",
+        "cannot be reached",
+        "the record is kept",
+    )
     assert [part for part in parts if part not in said.err] == []
     assert "hidden" not in said.out + said.err
 

@@ -38,7 +38,8 @@ def send(url: str, body: bytes, form: str, keys: Mapping[str, str], *, method: s
         with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
             return bytes(answer.read(MAX_ANSWER))
     except urllib.error.HTTPError as error:
-        said = told(error.read(500), keys)
+        with error:
+            said = told(error.read(500), keys)
         raise EnvironmentLacks(f"{shown} answered {error.code} {told(error.reason, keys)}{f': {said}' if said else ''}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise EnvironmentLacks(f"{shown} cannot be reached: {told(getattr(error, 'reason', error), keys)}.") from None
@@ -52,7 +53,7 @@ def apart(url: str) -> tuple[str, dict[str, str]]:
     except ValueError:
         good = False
     if not good:
-        raise refuse("--out", redact(url), "http://HOST:PORT or https://HOST", source="the command line")
+        raise refuse("--out", redact(url.rpartition("@")[2]), "http://HOST:PORT or https://HOST", source="the command line")
     where = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return where, {"Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"} if user != ":" else {}
