@@ -23,7 +23,8 @@ from fireassay.estimates.estimate import Estimate, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.serving.pooled import quotients, tally
 from fireassay.printable import json_text
-from fireassay.reports.exports.export import Content, Export, Exported, Subject
+from fireassay.record.files import Content
+from fireassay.reports.exports.export import Export, Exported, Subject
 from fireassay.spec.plan import Configuration
 
 VERSION: Final = "0.2"

@@ -16,8 +16,9 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.printable import json_text
+from fireassay.record.files import Content
 from fireassay.record.tables import TABLES
-from fireassay.reports.exports.export import Content, Exported, Subject
+from fireassay.reports.exports.export import Exported, Subject
 from fireassay.reports.exports.values import ValueRow
 
 PACKAGE: Final = "datapackage.json"
@@ -88,9 +89,7 @@ def _tables(subject: Subject) -> Iterator[Table]:
         if not (subject.measured.sliced_steps.runs if name == "steps" else subject.measured.tables[name]).height:
             continue
         described = tuple(_column(column.name, KINDS[column.type[0]], column.meaning) for column in table.columns)
-        yield Table(
-            path=f"tables/{name}", about=f"One row is {table.row}.", columns=described, frames=lambda name=name: _raw(subject, name)
-        )  # type: ignore[misc]
+        yield Table(path=f"tables/{name}", about=f"One row is {table.row}.", columns=described, frames=partial(_raw, subject, name))
 
 
 def _raw(subject: Subject, name: str) -> Iterator[pl.DataFrame]:
