@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.api.sides import Watch, unwatched, whole
 from fireassay.errors import RecordError, refuse
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
@@ -15,11 +15,14 @@ from fireassay.record.seal import is_signed, sign, signer, verify
 from fireassay.record.secrets.batches import leaks
 from fireassay.reports.pages.verification import Verification
 
+if TYPE_CHECKING:
+    from fireassay.api.sides import Watch
+
 DIGEST: Final = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def verified(
-    record: str, root: Path = Path("records"), *, expected: str | None = None, signers: Path | None = None, watch: Watch = unwatched
+    record: str, root: Path = Path("records"), *, expected: str | None = None, signers: Path | None = None, watch: Watch | None = None
 ) -> Verification:
     """Every byte of a record against its seal, the seal against the expected SHA-256, and its signature against the allowed signers.
 
@@ -28,6 +31,7 @@ def verified(
         RecordError: no record has this name.
     """
     digest, path = _digest(expected), resolve(record, root)
+    watch = watch or (lambda _what: nullcontext())
     with watch("checking") as advance:
         problems = verify(path, advance)
     with watch("searching for secrets") as advance:
@@ -41,6 +45,8 @@ def signed(record: str, key: Path, root: Path = Path("records")) -> tuple[Path, 
     Raises:
         RecordError: the record is not as it was sealed, or the key cannot be used.
     """
+    from fireassay.api.sides import whole  # deferred: to verify needs no judge, which takes longer to load
+
     opened = whole(resolve(record, root))  # a changed record must not be signed
     return sign(opened.path, key.expanduser()), str(opened.seal)
 

@@ -135,7 +135,7 @@ def _at(subject: Subject) -> int:
 SENDER = Sender(
     name="mlflow",
     title="MLflow",
-    summary="runs, metrics with bounds, params, tags, step curves, the report; a server or a folder",
+    summary="runs, metrics with bounds, params, tags, step curves, the report; server or folder",
     options={"experiment": "name of MLflow's experiment (the record's)"},
     needs="mlflow",
     extra="mlflow",

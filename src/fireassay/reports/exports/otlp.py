@@ -240,7 +240,7 @@ def _counted(values: Any, bounds: Sequence[float]) -> bytes:
 EXPORT = Export(
     name="otlp",
     title="OpenTelemetry",
-    summary="metrics and spans of sampled requests (GenAI conventions); files, or OTLP to an address",
+    summary="metrics and spans of sampled requests (GenAI conventions); OTLP to an address",
     options={"spans": f"at most so many spans ({SPANS:,})"},
     files=files,
 )
