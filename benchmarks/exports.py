@@ -26,7 +26,7 @@ def make(folder: Path, requests: int) -> Path:
     """A sealed record with at least so many requests."""
     from tests.serving_made import seal, simulated
 
-    seconds = requests / 700  # what it answers in a second at both concurrencies, five launches each
+    seconds = requests / 280  # it answers at least so many in a second of both concurrencies, five launches each
     return seal(simulated(concurrency=(8, 32), blocks=5, seconds=seconds, seed=1).measured(), folder)
 
 
