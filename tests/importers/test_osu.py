@@ -92,6 +92,8 @@ def test_the_ranks_of_posted_command_lines(tmp_path: Path, command: str, ranks: 
 
 def test_without_ranks_a_collective_is_refused_and_a_pair_is_not(tmp_path: Path) -> None:
     assert "mpirun -np 16" in refusal(tmp_path, "osu.txt", ALLREDUCE)
+    assert "0 ranks" in refusal(tmp_path, "osu_np0.txt", ALLREDUCE)
+    assert "0 ranks" in refusal(tmp_path, "osu.txt", f"$ mpirun -np 0 ./osu_allreduce\n{ALLREDUCE}")
     record = one(tmp_path, "osu.txt", LATENCY)
     assert (calls(record)["size"].to_list(), microseconds(record)) == ([2], pytest.approx([9.04]))
     assert any("0 bytes" in sentence for sentence in foreign(record)["missing"])

@@ -160,16 +160,24 @@ def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
 
 
 def _ranks(path: Path, section: _Section) -> int:
-    """The ranks of a collective, from the last command line before it, else from the file's name."""
+    """The ranks of a collective, at least 1."""
+    ranks = _said(path, section)
+    if ranks:
+        return ranks
+    found = "no number of ranks" if ranks is None else "0 ranks"
+    fix = "Keep the command line (mpirun -np 16 osu_...) above the output, or name the file after it: osu_allreduce_np16.txt."
+    raise section.place.wrong(Words(found), "the number of ranks, without which no bandwidth is known", fix)
+
+
+def _said(path: Path, section: _Section) -> int | None:
+    """The ranks in the last command line before a collective, else in the file's name."""
     for line in filter(LAUNCHER.search, reversed(section.before.splitlines())):
         if match := RANKS.search(line):
-            return max(1, int(match[1]))
+            return int(match[1])
         if (nodes := NODES.search(line)) and (each := EACH.search(line)):
-            return max(1, int(nodes[1]) * int(each[1]))
-    if match := OF_NAME.search(path.stem):
-        return max(1, int(match[1] or match[2]))
-    fix = "Keep the command line (mpirun -np 16 osu_...) above the output, or name the file after it: osu_allreduce_np16.txt."
-    raise section.place.wrong(Words("no number of ranks"), "the number of ranks, without which no bandwidth is known", fix)
+            return int(nodes[1]) * int(each[1])
+    match = OF_NAME.search(path.stem)
+    return int(match[1] or match[2]) if match else None
 
 
 def _rows(section: _Section, op: str, ranks: int) -> Iterator[Line]:

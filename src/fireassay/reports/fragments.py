@@ -26,7 +26,7 @@ def paragraph(strong: object, rest: object = "") -> str:
 
 
 def verdict(tone: Tone, word: object, rest: object) -> str:
-    """A status with its sentence; the colour beside it only repeats the word, so that the text suits light and dark notebooks."""
+    """A status with its sentence; its colour only repeats the word, so that the text suits light and dark notebooks."""
     return f'<div style="border-left:.3em solid {COLOURS.get(tone, "#888")};padding-left:.6em">{paragraph(word, rest)}</div>'
 
 

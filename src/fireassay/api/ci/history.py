@@ -1,6 +1,6 @@
 """Where is the history of a repository's gates, and how does a line get there while other jobs write?
 
-    branch:NAME     the file history.jsonl of a branch of `origin` that shares no commit with the code, and badge.svg beside it
+    branch:NAME     the file history.jsonl of a branch of `origin` that shares no commit with the code, and its badge.svg
     FOLDER, s3://   a file a gate, of the record's time and digest: an object store cannot append, and no two jobs write one file
 
 A branch is written by Git's own objects, without a working tree: fetch, append, commit, push; where another job pushed first, the same again

@@ -63,8 +63,8 @@ VERB = Verb(
     assay export RECORD --to csv --out folder
 
 Every value goes with its interval, its verdict and the record's digest (SHA-256 of its seal); of an INVALID record, and wherever a
-value may not be quoted, the target is told so. What was not measured is left out or has no value, never 0. The same record in the
-same place a second time changes nothing. `export` in fireassay.toml exports after every run (`assay config --help-all`).
+value may not be quoted, the target says so. What was not measured is left out or has no value, never 0. The same record in the
+same place a second time changes nothing. `export` in fireassay.toml exports after a run (`assay config --help-all`).
 
     assay export RECORD --to genai-bench --out FOLDER
     genai-bench excel --experiment-folder FOLDER --excel-name report

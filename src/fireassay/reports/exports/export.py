@@ -76,6 +76,6 @@ class Export:
     summary: str  # one line, for `--help`
     kinds: tuple[str, ...] = ()  # of records; empty: every kind
     options: Mapping[str, str] = field(default_factory=dict)  # name -> its meaning in a line, for messages
-    marks: bool = True  # False: its form has no place for the verdict; whoever exports an INVALID record is told so
+    marks: bool = True  # False: its form has no place for the verdict; an INVALID record is named on stderr
     suffix: str = ""  # of a single file, which is replaced by the next record; empty: a folder
     files: Callable[[Subject], Exported]  # raises SpecError: its form cannot hold the record
