@@ -20,9 +20,10 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in (settings.VARIABLE, "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    used = settings.USED.set(Settings())
+    used, width = settings.USED.set(Settings()), settings.WIDTH.set(None)
     yield tmp_path / settings.FILE
     settings.USED.reset(used)
+    settings.WIDTH.reset(width)
 
 
 def test_config_says_where_each_value_comes_from(own: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
