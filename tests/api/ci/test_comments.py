@@ -119,6 +119,15 @@ def test_a_token_that_may_only_read_says_what_a_fork_needs(fake: Fake, tmp_path:
     assert TOKEN not in str(refused.value)
 
 
+@pytest.mark.parametrize("token", [TOKEN, "of-no-known-shape-42"])
+@pytest.mark.parametrize("answer", ['{{"message": "Bad credentials: Bearer {0}"}}', "no JSON: {0}", "the token is {0}"])
+def test_a_token_that_the_api_repeats_is_in_no_message(token: str, answer: str, fake: Fake, tmp_path: Path) -> None:
+    fake.answers = [(401, {}, answer.format(token))]
+    with pytest.raises(EnvironmentLacks, match="401") as refused:
+        post(job(fake, tmp_path, GITHUB_TOKEN=token), "PASS", "gate")
+    assert token not in str(refused.value)
+
+
 def test_a_short_limit_is_waited_for_and_a_long_one_is_named(fake: Fake, tmp_path: Path) -> None:
     fake.answers = [(429, {"retry-after": "7"}, "{}"), (403, {"retry-after": "8"}, '{"message": "secondary rate limit"}')]
     assert posted(fake, tmp_path) == [7.0, 8.0]

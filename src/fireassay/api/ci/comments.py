@@ -24,9 +24,9 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from fireassay.api.records.served import is_loopback
+from fireassay.api.senders.support.http import Stay, told
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.printable import one_line, printable
-from fireassay.record.secrets.redact import redact
 from fireassay.record.untrusted.paths import json_of
 
 LINES: Final = 25  # of a comment, with its marker and its link
@@ -160,13 +160,6 @@ class Later(Exception):
         self.seconds = seconds
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows nothing: the token would go along."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Api:
     """Requests with a token to one address. Raises SpecError: that would go in plain text over a network."""
@@ -204,17 +197,17 @@ class Api:
         request.add_header("User-Agent", "assay")
         what = f"{method} {urlsplit(self.root).hostname}{path.partition('?')[0]}"
         try:
-            with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
+            with urllib.request.build_opener(Stay).open(request, timeout=TIMEOUT_S) as answer:
                 found = json_of(answer.read(MAX_BYTES))
             if not isinstance(found, reply) or not all(isinstance(each, dict) for each in (found if isinstance(found, list) else ())):
                 raise ValueError("the reply is not what this API promises")
             return found
         except urllib.error.HTTPError as error:
             with error:
-                why = f"{what}: {error.code} {_message(error.read(MAX_BYTES))}"
+                why = f"{what}: {error.code} {told(_message(error.read(MAX_BYTES)), dict([self.header]))[:200]}"
             raise _refused(error.code, why, error.headers) from None
         except (OSError, HTTPException, ValueError) as error:
-            raise Later(f"{what}: {redact(str(error))}", 1.0) from None
+            raise Later(f"{what}: {told(error, dict([self.header]))}", 1.0) from None
 
 
 def _refused(status: int, why: str, headers: Message) -> Exception:
@@ -234,7 +227,6 @@ def _message(content: bytes) -> str:
     """What the API says of an error."""
     try:
         said = json_of(content)
-        text = str(said.get("message") or said.get("error") or "") if isinstance(said, dict) else ""
+        return str(said.get("message") or said.get("error") or "") if isinstance(said, dict) else ""
     except ValueError:
-        text = content.decode(errors="replace")
-    return redact(one_line(text))[:200]
+        return content.decode(errors="replace")

@@ -18,7 +18,7 @@ TIMEOUT_S: Final = 30.0
 MAX_ANSWER: Final = 1 << 16  # bytes
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
+class Stay(urllib.request.HTTPRedirectHandler):
     """A redirection is an error: what is sent may hold a key."""
 
     def redirect_request(self, *_: object) -> None:
@@ -35,7 +35,7 @@ def send(url: str, body: bytes, form: str, keys: Mapping[str, str], *, method: s
     shown, keys = redact(where), {**sign_in, **keys}
     try:
         request = urllib.request.Request(where, data=body, headers={"Content-Type": form, **keys}, method=method)
-        with urllib.request.build_opener(_Stay).open(request, timeout=TIMEOUT_S) as answer:
+        with urllib.request.build_opener(Stay).open(request, timeout=TIMEOUT_S) as answer:
             return bytes(answer.read(MAX_ANSWER))
     except urllib.error.HTTPError as error:
         with error:
