@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.reports.documents import documents
 from fireassay.reports.documents.json_object import TYPES, Document, JsonObject, Measured, key, spread
@@ -39,7 +40,7 @@ class Shelf(Document):
 @pytest.mark.slow
 def test_every_documents_schema_is_valid_and_names_its_version() -> None:
     found = documents()
-    assert list(found) == ["audit", "check", "compare", "report", "reproduce", "status", "time", "tune", "verify"]
+    assert {"report", "verify"} <= set(found) <= set(catalog.names("cli.verbs"))
     for document in found.values():
         schema = document.json_schema()
         Draft202012Validator.check_schema(schema)
