@@ -20,6 +20,7 @@ from fireassay.importers.support.documents import Place, Words, documents, head,
 
 HEADER: Final = "Metric,avg,min,max,p99,p95,p90,p75,p50,p25"  # AIPerf's ends in std
 MAX_LINES: Final = 1_000
+CUT_TABLE: Final = "The file is cut off, or two are joined."
 LATENCIES: Final = {
     "time_to_first_token": ("TTFT", "ttft"),
     "inter_token_latency": ("ITL (a mean for each request)", "tpot"),
@@ -53,15 +54,17 @@ def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
 def _table(path: Path) -> Mapping[str, Any]:
     """The CSV's numbers, by metric and statistic, as in the JSON."""
     found: dict[str, dict[str, Any]] = {}
-    names = ["avg"]
+    names: list[str] = []
     for place, line in lines(path):
         if place.line > MAX_LINES:
             raise Place(path.name).wrong(Words("more lines"), f"at most {MAX_LINES:,}")
         name, *cells = next(csv.reader([line.strip()]))
         if name == "Metric":
             names = [cell if cell != "Value" else "avg" for cell in cells]
+        elif names and len(cells) != len(names):
+            raise place.wrong(Words(f"{1 + len(cells)} cells"), f"{1 + len(names)}, as in the line of names above it", CUT_TABLE)
         elif match := re.fullmatch(r"([\w ]+) \(([^)]*)\)", name):
-            values = {statistic: _number(cell) for statistic, cell in zip(names, cells, strict=False)}
+            values = {statistic: _number(cell) for statistic, cell in zip(names, cells, strict=True)}
             found[match[1].lower().replace(" ", "_")] = {"unit": match[2], **values}
     return found
 
@@ -99,11 +102,19 @@ def _load(file: str, totals: Mapping[str, Any], place: Place) -> base.Load:
         url=base.address(endpoint.get("url") or config.get("u")),
         stated=frozenset(stated),
         reported=tuple(_reported(totals)),
+        doubts=_cut(totals),
         missing=(
             "the requests: it holds totals only, as told by the tool; import profile_export.json, which is written next to it",
             *(() if kind else ("the requested load, so it counts as a trace",)),
+            *(() if base.inner(totals, "request_count") else ("the number of answered requests",)),
         ),
     )
+
+
+def _cut(totals: Mapping[str, Any]) -> tuple[str, ...]:
+    """The throughput comes last, before the number of requests that versions since 0.0.10 write."""
+    whole = bool(base.inner(totals, "request_throughput"))
+    return () if whole else ("it has no request throughput, which every version writes at its end: the file is cut off",)
 
 
 def _level(stimulus: Mapping[str, Any], at: Place) -> tuple[Any, float | None]:

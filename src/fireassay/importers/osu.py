@@ -21,7 +21,7 @@ from fireassay.clock import Clock
 from fireassay.importers.support.base import Imported
 from fireassay.importers.support.collective_runs import Suite, write
 from fireassay.importers.support.documents import Place, Words, lines
-from fireassay.importers.support.nccl_logs import Line, Run, number_of
+from fireassay.importers.support.nccl_logs import Line, Run, number_of, unread_lines
 from fireassay.record.secrets.redact import redact
 from fireassay.spec.sections.collectives import WHOLE
 
@@ -136,7 +136,8 @@ def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
     ranks = 2 if op == "send_recv" else _ranks(path, section)
     text = "\n".join(line for _, line in section.lines)
     named = re.search(r"# Datatype: (\w+)", text)
-    rows = tuple(_rows(section, op, ranks))
+    unread: list[Place] = []
+    rows = tuple(_rows(section, op, ranks, unread))
     if not rows:
         raise section.place.wrong(Words("no result line"), "at least one size above 0")
     unnamed = () if named else ("the element type, taken for char, of reductions for float",)
@@ -154,6 +155,7 @@ def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
         seconds=None,
         kept={"text": [redact(line)[:200] for _, line in section.lines if OURS.match(line)]},
         missing=(*unnamed, *unsized, *missing),
+        doubts=unread_lines(unread),
         backend="mpi" if section.title[1] == "MPI" else "nccl",
         time=TIMES.get(test, "mean over iterations, each behind a barrier"),
     )
@@ -180,12 +182,16 @@ def _said(path: Path, section: _Section) -> int | None:
     return int(match[1] or match[2]) if match else None
 
 
-def _rows(section: _Section, op: str, ranks: int) -> Iterator[Line]:
+def _rows(section: _Section, op: str, ranks: int, unread: list[Place]) -> Iterator[Line]:
+    """The result lines; the places of those that begin like one and are none go to `unread`."""
     columns: tuple[str, ...] = ()
     for place, line in section.lines:
         if line.startswith("# Size"):
             columns = tuple(match.replace(" (", "(") for match in COLUMN.findall(line))
-        elif (words := line.split()) and words[0].isdigit() and columns and all(map(_is_cell, words)):
+        elif (words := line.split()) and words[0].isdigit() and columns:
+            if not all(map(_is_cell, words)):
+                unread.append(place)
+                continue
             if len(words) != 1 + len(columns):
                 fix = "A run that ended early leaves half a line: remove it."
                 raise place.wrong(Words(f"{len(words)} words"), f"{1 + len(columns)}: a size and {', '.join(columns)}", fix)

@@ -41,6 +41,7 @@ TONES: Final[dict[str, Tone]] = {
 }
 CLAUSE_END: Final = re.compile(r"; |(?<=[.)\]]) (?=[A-Z])")
 DISTURBANCES: Final = (
+    "foreign_doubtful",
     "observed",
     "foreign_load",
     "steal",

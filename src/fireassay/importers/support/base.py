@@ -74,7 +74,7 @@ class Reported:
     """A number that the tool reported, and assay's nearest metric."""
 
     name: str
-    value: float
+    value: float  # NaN: the file has no finite number there
     unit: str  # ms, s, 1/s, count, tokens, fraction
     ours: str = ""  # name of a metric; empty if none is close
     same: bool = False  # whether the definitions are equal, so that the numbers must agree
@@ -205,10 +205,10 @@ def listed(row: Mapping[str, Any], key: str, place: Place) -> list[Any]:
 
 
 def reported(source: Mapping[str, Any], key: str, name: str, unit: str, ours: str = "", same: bool = False) -> Iterator[Reported]:
-    """The tool's number at `key`, if it is finite."""
+    """The tool's number at `key`; NaN for what is no finite number, which is named among the doubts and left out."""
     value = source.get(key)
-    if is_number(value):
-        yield Reported(name=name, value=float(value), unit=unit, ours=ours, same=same)
+    if value is not None:
+        yield Reported(name=name, value=float(value) if is_number(value) else math.nan, unit=unit, ours=ours, same=same)
 
 
 def address(value: object) -> str:

@@ -6,14 +6,16 @@ iterations that the suite reports, and the manifest and the definition of every 
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fireassay.clock import Clock
 from fireassay.importers.support.base import Imported, new_record, record_name
+from fireassay.importers.support.documents import open_end
 from fireassay.importers.support.nccl_logs import Run
 from fireassay.record import files
 from fireassay.record.declared import COLLECTIVES
@@ -40,8 +42,9 @@ def write(suite: Suite, read: Mapping[Path, Sequence[Run]], root: Path, *, clock
         RecordError: a record cannot be written; nothing is left behind.
     """
     groups: dict[str, list[Run]] = {}
-    for runs in read.values():
-        for run in runs:
+    for path, runs in read.items():
+        unended = open_end(path)
+        for run in (replace(run, missing=(*run.missing, *unended)) for run in runs):
             sizes = tuple((line.nbytes, line.in_place) for line in run.lines)
             same = (run.op, run.time, run.backend, run.ranks, run.dtype, run.redop, run.root, run.aggregation, run.version, sizes)
             groups.setdefault(json.dumps(same), []).append(run)
@@ -76,8 +79,8 @@ def _record(suite: Suite, runs: Sequence[Run], name: str, digests: Mapping[str, 
         requests=sum(len(run.lines) for run in runs),
         failed=sum(bool(line.wrong) for run in runs for line in run.lines),
         has_requests=True,
-        missing=_missing(runs),
-        doubts=(),
+        missing=_sentences(run.missing for run in runs),
+        doubts=_sentences(run.doubts for run in runs),
         unit="sizes",
     )
 
@@ -156,16 +159,16 @@ def _manifest(suite: Suite, runs: Sequence[Run], digests: Mapping[str, str]) -> 
             **({"nccl": first.version or None} if first.backend == "nccl" else {}),
         },
         "unsaid": [],
-        "missing": list(_missing(runs)),
-        "doubts": [],
+        "missing": list(_sentences(run.missing for run in runs)),
+        "doubts": list(_sentences(run.doubts for run in runs)),
         "reported": [],
         "printed": [[*key, busbw] for key, busbw in _printed(runs).items() if suite.shows_busbw],
         "kept": [dict(run.kept) for run in runs],
     }
 
 
-def _missing(runs: Sequence[Run]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(sentence for run in runs for sentence in run.missing))
+def _sentences(each: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(each)))
 
 
 def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:

@@ -160,6 +160,15 @@ def refuse_links(path: Path, beside: Iterable[Path] = ()) -> None:
             )
 
 
+def open_end(path: Path) -> tuple[str, ...]:
+    """What a text's last line leaves open, if it has no line end and no bracket closes it: half a number is a number too."""
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP  # damage is found when it is unpacked
+        file.seek(max(0, path.stat().st_size - 1))
+        last = file.read(1)
+    return () if packed or last in (b"", b"\n", b"}", b"]") else ("whether its last line is whole: nothing ends it",)
+
+
 def lines(path: Path) -> Iterator[tuple[Place, str]]:
     """The non-empty lines of a file, each with its place. Raises SpecError: a line is not UTF-8, or longer than 64 MiB."""
     with opened(path) as file:

@@ -24,7 +24,7 @@ from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import mllog, nccl_tests, osu
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, first, new_record, record_name
-from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
+from fireassay.importers.support.documents import Place, Words, head, open_end, opened, refuse_links
 from fireassay.importers.support.printed import printed
 from fireassay.record import files
 from fireassay.record.batch_writer import BatchWriter
@@ -91,7 +91,8 @@ def import_results(
         for index, group in enumerate(groups):
             experiment = _experiment(group, _name(name, foreign, path, index, len(groups)))
             record = stack.enter_context(new_record(root, experiment, clock))
-            imported.append(_record(foreign, group, digests, record))
+            unended = [sentence for file in chosen if file.name in {load.file for load in group} for sentence in open_end(file)]
+            imported.append(_record(foreign, group, digests, record, unended))
             if on_progress is not None:
                 on_progress(len(chosen) * (len(groups) + index + 1), 2 * len(chosen) * len(groups))
         return tuple(imported)
@@ -234,7 +235,7 @@ def _times_each(group: Sequence[Load]) -> dict[tuple[str, float | None], int]:
 # ---- the record ------------------------------------------------------------------------------------------------------
 
 
-def _record(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], record: RecordFolder) -> Imported:
+def _record(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], record: RecordFolder, unended: Sequence[str]) -> Imported:
     planned = {(item.configuration, item.block): item for item in plan(record.experiment)}
     names = {(item.scenario, item.load): item for item in configurations(record.experiment)}
     blocks: dict[str, int] = {}
@@ -250,6 +251,7 @@ def _record(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str],
         doubts += _doubts(seen, load)
         reported += _reported(load, number, configuration)
     manifest = _manifest(foreign, group, digests, reported, doubts)
+    manifest["missing"] += dict.fromkeys(unended)
     record.note(foreign=manifest)
     record.finish("complete")
     return Imported(
@@ -293,7 +295,8 @@ def _manifest(
 
 def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
     # a latency of 0 is one that the tool did not measure
-    measured = (value for value in load.reported if value.value != 0.0 or value.unit not in ("ms", "s", "ns"))
+    numbers = (value for value in load.reported if not math.isnan(value.value))
+    measured = (value for value in numbers if value.value != 0.0 or value.unit not in ("ms", "s", "ns"))
     return [{"launch": launch, "configuration": configuration.name, **asdict(value)} for value in measured]
 
 
@@ -344,6 +347,11 @@ def _doubts(seen: _Seen, load: Load) -> Iterator[str]:
             f"{len(seen.burst):,} of {answered:,} answers came in one piece ({speed}): a proxy or the server held their tokens back, so that "
             "their TTFT is the whole latency, and their time per token says nothing of the engine"
         )
+    if unread := [value.name for value in load.reported if math.isnan(value.value)]:
+        names = f"{', '.join(unread[:3])}{', ...' if len(unread) > 3 else ''}"
+        yield f"{len(unread)} of its {len(load.reported)} totals are no finite numbers and are left out: {names}"
+    if load.rows is None and not load.reported:
+        yield "it holds none of the totals that are read"
     for value in load.reported:
         if value.unit in ("ms", "s", "ns") and value.value < 0.0:
             yield f"it reports {value.name} of {value.value:.3g} {value.unit}, and no latency is below 0"

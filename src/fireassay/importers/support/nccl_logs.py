@@ -82,6 +82,7 @@ class Run:
     seconds: float | None  # duration of the run, if the file gives it
     kept: Mapping[str, Any] = field(repr=False)
     missing: tuple[str, ...] = ()  # sentences: what the file does not say
+    doubts: tuple[str, ...] = ()  # sentences: why it should not be trusted
     backend: str = "nccl"
     time: str = "mean over iterations of a loop"
 
@@ -257,6 +258,7 @@ _PREFIX = re.compile(
     r"(?=\s*(?:#|\d+\s+\d+\s|[\[(\w]))"
 )
 MAX_PREFIXES: Final = 3  # a time stamp, a pod or rank, a stream
+END: Final = "# Avg bus bandwidth"
 _START, _NAMED = "# nThread ", "# Collective test starting"
 COLUMNS: Final = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong")
 CPU_TIME: Final = "cputime"  # name of the time column with -C 1
@@ -316,6 +318,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
     devices = [match.groups() for match in map(_DEVICE.match, lines) if match]
     table = _table(COLUMNS, place, named=False)
     rows: list[tuple[Kind, Line]] = []
+    unread: list[Place] = []
     for number, line in enumerate(lines, before + 1):
         words, at = line.replace("#wrong", " #wrong").split(), Place(path.name, number)
         if words[:1] == ["#"] and {"size", "algbw", "busbw"} <= set(words):
@@ -324,6 +327,8 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
             table = _table(words[1:], at, named=True)
         elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # size 0 sends nothing
             rows += _of_words(words, table, at)
+        elif rows and words[:1] and words[0].isdigit() and int(words[0]):
+            unread.append(at)
     if not rows:
         return ()
     text = "\n".join(lines)
@@ -340,7 +345,14 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
         version=version[1] if version else "",
         kept={"text": kept},
         headed=table.named,
+        doubts=(*unread_lines(unread), *(() if END in text else (f"it has no line {END}, which ends a run: sizes may be missing",))),
     )
+
+
+def unread_lines(places: Sequence[Place]) -> tuple[str, ...]:
+    """That lines which begin like results are none."""
+    several = f"{len(places)} lines begin" if len(places) > 1 else "a line begins"
+    return (f"{several} with a size and cannot be read, the first is line {places[0].line}",) if places else ()
 
 
 def _table(names: Sequence[str], place: Place, *, named: bool) -> Table:

@@ -107,6 +107,8 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
     if not rows.height:  # an imported training, which names no collectives
         return
     foreign = measured.foreign or {}
+    for doubt in foreign.get("doubts") or ():
+        yield Finding("foreign_doubtful", "warning", None, str(doubt), "import the whole output, as the program wrote it")
     seen = rows["wrong"].is_not_null().sum()
     checked = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
     evidence = f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {checked}"
