@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from fireassay import catalog
-from fireassay.api.senders.sender import Sender, Sent
+from fireassay.api.senders.sender import Sender, Sent, training_note
 from fireassay.errors import AssayError, EnvironmentLacks, RecordError, did_you_mean, refuse
 from fireassay.printable import one_line
 from fireassay.record import files
 from fireassay.record.secrets.redact import redact
-from fireassay.reports.exports.export import Export, Subject
+from fireassay.reports.exports.export import Added, Export, Subject
 from fireassay.reports.view import View
 
 EXPORTS: Final = "reports.exports"
@@ -109,7 +109,27 @@ def _written(target: Export, subject: Subject, path: Path, where: str) -> Sent:
     else:
         file = Path(where or f"{path.name}-{target.name.replace('_', '-')}")
         new = files.fill_folder("--out", file, exported.files)
-    return Sent(where=str(file), new=new, notes=(*void, *exported.notes))
+    added = [(one.folder, _added(one)) for one in exported.added]
+    return Sent(
+        where=str(file),
+        new=new or any(why is None for _, why in added),
+        notes=(*void, *exported.notes, *(training_note(folder, why) for folder, why in added if why != "")),
+    )
+
+
+def _added(one: Added) -> str | None:
+    """Add a file to a folder of the training.  None: added; empty: it was there; else why not."""
+    folder = Path(one.folder)
+    file = folder / one.name
+    try:
+        if why := one.foreign([path.name for path in folder.iterdir()]):
+            return why
+        if file.is_file() and not file.is_symlink() and files.same(file, one.content):
+            return ""
+        files.write_output(file, files.pieces(one.content))
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return None
 
 
 def _file(target: Export, subject: Subject, where: Path) -> Path:

@@ -4,24 +4,28 @@ The destination is a tracking server (http://...), another store that MLflow kno
 Metrics are values and bounds by the names of `fireassay.reports.exports.support.tracked`; params what the experiment asked; tags the
 verdict and the digest; artifacts the report, `assay-report/1`, and of each run a table with the unit, method and worth of every value.
 A record that is there is found by its digest and left alone; half of one, which an interruption left, is deleted and written again.
+A run of the same store that the training itself made (`training_runs`) gets the verdict as tags and its values below `fireassay/`.
 
 MLflow's usage statistics are turned off; its credentials are its own (MLFLOW_TRACKING_TOKEN ...).
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.api.senders.sender import Sender, Sent
+from fireassay.api.senders.sender import Sender, Sent, training_note
 from fireassay.metrics.metric import ALL
 from fireassay.record.secrets.redact import redact
 from fireassay.reports.exports.export import Subject
 from fireassay.reports.exports.support import tracked
+from fireassay.reports.exports.support.training_runs import PREFIX, TrainingRun, training_runs
 from fireassay.reports.exports.values import UNSEALED
 
 if TYPE_CHECKING:
@@ -33,6 +37,8 @@ OWN: Final = {  # unless the user says otherwise
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # 7 take minutes to say that nothing listens
 }
 KEY: Final = "fireassay.key"  # a tag: the digest, or of a record without a seal its id
+ADDED: Final = "fireassay.added"  # the same in a run of the training
+NS_PER_MS: Final = 1_000_000
 MAX_METRICS, MAX_PARAMS, MAX_TAG, MAX_PARAM, MAX_NAME = 1_000, 100, 5_000, 500, 250  # of MLflow's REST API
 
 
@@ -50,8 +56,13 @@ def send(subject: Subject, _: Path, destination: str) -> Sent:
         if not done:
             for run in found:
                 client.delete_run(run.info.run_id)
-            _write(client, experiment, subject)
-        return Sent(where=redact(destination or str(client.tracking_uri)), new=not done)
+        parent = done[0].info.run_id if done else _write(client, experiment, subject)
+        news = [(run, _added(client, run, parent, subject)) for run in training_runs(subject, "mlflow")]
+        return Sent(
+            where=redact(destination or str(client.tracking_uri)),
+            new=not done or any(why is None for _, why in news),
+            notes=tuple(training_note(run.shown, why) for run, why in news if why != ""),
+        )
 
 
 @contextmanager
@@ -80,8 +91,42 @@ def _found(client: MlflowClient, experiment: str, key: str) -> Sequence[Any]:
     return list(client.search_runs([experiment], filter_string=f"tags.`{KEY}` = '{key}'", max_results=50_000))
 
 
-def _write(client: MlflowClient, experiment: str, subject: Subject) -> None:
-    """The record's run first, which ends last: until then it is half of one."""
+def _added(client: MlflowClient, training: TrainingRun, parent: str, subject: Subject) -> str | None:
+    """Add the verdict to a run that the training made.  None: added; empty: it was there; else why not."""
+    from mlflow.entities import Metric
+    from mlflow.exceptions import MlflowException
+
+    try:
+        run = client.get_run(training.run)
+    except MlflowException:
+        return "it is not in this store. Export to the one that the training logs to"
+    if run.info.lifecycle_stage != "active":
+        return "it was deleted"
+    if why := training.foreign(run.info.start_time * NS_PER_MS, run.info.end_time and (run.info.end_time + 1) * NS_PER_MS):
+        return why
+    tags, key, record = run.data.tags, _key(subject), subject.head.record
+    if tags.get("fireassay.record", record) != record:
+        return f"it has the verdict of the record {tags['fireassay.record']}"
+    if tags.get(ADDED) == key:
+        return ""
+    old = {name: math.nan for name in run.data.metrics if name.startswith(PREFIX)}  # of an earlier verdict on the same record
+    now = time.time_ns() // NS_PER_MS  # MLflow shows the newest
+    numbers = {**old, **{_name(name): number for name, number in training.numbers.items()}}
+    for some in _batches([Metric(name, number, now, 0) for name, number in numbers.items()], MAX_METRICS):
+        client.log_batch(training.run, metrics=some)
+    about = {
+        **tracked.facts(subject.head),
+        "fireassay.launches": ", ".join(map(str, training.launches)),
+        "fireassay.run": parent,
+        ADDED: key,
+    }
+    for name, value in about.items():  # the last of them says that all is there
+        client.set_tag(training.run, name, value[:MAX_TAG])
+    return None
+
+
+def _write(client: MlflowClient, experiment: str, subject: Subject) -> str:
+    """The record's run first, which ends last: until then it is half of one.  Returns its id."""
     parent = ""
     for run in tracked.runs(subject):
         above = {"mlflow.parentRunId": parent} if parent else {}
@@ -91,6 +136,7 @@ def _write(client: MlflowClient, experiment: str, subject: Subject) -> None:
         if made != parent:
             client.set_terminated(made)
     client.set_terminated(parent)
+    return parent
 
 
 def _tags(subject: Subject) -> dict[str, str]:
@@ -129,7 +175,7 @@ def _batches(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
 
 def _at(subject: Subject) -> int:
     """Milliseconds since 1970."""
-    return tracked.ns(subject.head.created_utc) // 1_000_000
+    return tracked.ns(subject.head.created_utc) // NS_PER_MS
 
 
 SENDER = Sender(

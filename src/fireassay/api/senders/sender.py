@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fireassay.printable import one_line
+from fireassay.record.secrets.redact import redact
 from fireassay.reports.exports.export import Subject
 
 
@@ -20,6 +22,11 @@ class Sent:
     where: str  # a path or an address, to be printed
     new: bool = True  # False: this record was there already, and nothing was changed
     notes: tuple[str, ...] = ()  # sentences
+
+
+def training_note(run: str, why: str | None) -> str:
+    """What became of a run that the training made; `why` it was left alone, None: it has the verdict now."""
+    return redact(one_line(f"the training's run {run} {'has the verdict too' if why is None else f'is left alone: {why}'}."))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ def measured(accelerator: Accelerator) -> Accelerator:
 
         @wraps(log)
         def logs(values: Any, *arguments: Any, **words: Any) -> Any:
-            return log({**values, **numbers.take()}, *arguments, **words)
+            return log({**values, **numbers.take(getattr(accelerator, "trackers", ()))}, *arguments, **words)
 
         vars(accelerator)["log"] = logs
     return accelerator

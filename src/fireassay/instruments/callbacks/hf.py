@@ -12,6 +12,7 @@ Cannot tell: the time of other callbacks between those events; it counts as savi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from transformers import TrainerCallback
@@ -26,15 +27,16 @@ def followed(trainer: Trainer) -> Trainer:
     """The same trainer, with the callback, once."""
     handler: Any = trainer.callback_handler  # type: ignore[attr-defined]
     if not any(isinstance(callback, AssayCallback) for callback in handler.callbacks):
-        handler.callbacks.insert(0, AssayCallback())
+        handler.callbacks.insert(0, AssayCallback(handler.callbacks))
     return trainer
 
 
 class AssayCallback(TrainerCallback):
     """Measures the training in a launch by assay, and adds provisional step numbers to what is logged."""
 
-    def __init__(self) -> None:
+    def __init__(self, trackers: Sequence[Any] = ()) -> None:
         training_pauses.arm()
+        self._trackers = trackers
         self._last: int | None = None
         self._numbers = StepNumbers()
 
@@ -55,7 +57,7 @@ class AssayCallback(TrainerCallback):
         """Something is logged: with the loss of a training go its step numbers."""
         self._last = training_pauses.now()
         if logs is not None and "loss" in logs and state.is_world_process_zero:
-            logs.update(self._numbers.take())
+            logs.update(self._numbers.take(self._trackers))
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **words: Any) -> None:
         """An evaluation has ended."""

@@ -71,7 +71,7 @@ class AssayCallback(Callback):  # type: ignore[misc]
             self._log(trainer)
 
     def _log(self, trainer: Any) -> None:
-        if values := self._numbers.take():
+        if values := self._numbers.take(trainer.loggers):
             for logger in trainer.loggers:
                 logger.log_metrics(values, step=trainer.global_step)
 

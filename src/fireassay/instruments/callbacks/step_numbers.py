@@ -68,12 +68,17 @@ class StepNumbers:
         """An evaluation or a checkpoint: the step under way is not counted."""
         self._ended = self._arrived = None
 
-    def take(self) -> dict[str, float]:
-        """The numbers since the last call, by name; none if no step ended. Never raises: the training goes on without them."""
+    def take(self, trackers: Iterable[Any] = ()) -> dict[str, float]:
+        """The numbers since the last call, by name; none if no step ended. Never raises: the training goes on without them.
+
+        `trackers`: what the framework logs with; a launch by assay records their runs.
+        """
         try:
             if (hooks := attach.current()) is not None:
                 hooks.read()
             taken = [self._steps.popleft() for _ in range(len(self._steps))]
+            if taken and (recorder := singleton.recorder()) is not None:
+                recorder.note_trackers(trackers)
             return {f"{PREFIX}{name}": value for name, value in _numbers(taken).items()}
         except Exception as error:
             print(f"assay: the tracker gets no step numbers: {type(error).__name__}: {error}", file=sys.stderr)

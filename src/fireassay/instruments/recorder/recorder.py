@@ -255,11 +255,6 @@ class Recorder(RecorderState):
         self.report_step(step + 1, end)
         self._record_first(step, begin, end)
 
-    def _record_first(self, step: int, begin: int, end: int) -> None:
-        if not self._first_step_seen:
-            self._first_step_seen = True
-            self.event("first_step", begin, end - begin, step=step)
-
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
         if self._hooks is not None:
             self.rows.timed(fields[0], times, method)

@@ -9,11 +9,12 @@ import json
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from fireassay.instruments import tracker_runs
 from fireassay.instruments.fingerprints import batch_contents
 from fireassay.instruments.hooks.batches import tensors
 from fireassay.instruments.recorder import peak_memory
@@ -136,6 +137,7 @@ class RecorderState(Probe, ABC):
         self._pause: int | None = None
         self._exposed: int | None = None
         self._items: float | None = None
+        self._tracker_runs: list[tracker_runs.Run] = []
 
     @property
     def in_step(self) -> bool:
@@ -283,6 +285,19 @@ class RecorderState(Probe, ABC):
         where = (call.group, call.number, call.step)
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
+
+    def _record_first(self, step: int, begin: int, end: int) -> None:
+        if not self._first_step_seen:
+            self._first_step_seen = True
+            self.event("first_step", begin, end - begin, step=step)
+            self.note_trackers()
+
+    def note_trackers(self, trackers: Iterable[Any] = ()) -> None:
+        """Record each tracker's run that rank 0 logs to, once; `trackers`: what a framework logs with."""
+        for run in tracker_runs.seen(trackers) if self.rank == 0 and self.active else ():
+            if run not in self._tracker_runs:
+                self._tracker_runs.append(run)
+                self.event(tracker_runs.KIND, self._now(), detail=run)
 
     def note_memory(self, step: int, *, last: bool = False) -> bool:
         """Record this rank's memory after 16, 32, 64 ... steps, and after the last. Whether it was due."""

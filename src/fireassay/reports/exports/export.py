@@ -9,7 +9,7 @@ No value leaves without its interval, its verdict and the record's digest: take 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -60,10 +60,21 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Added:
+    """A file for a folder of the training, if it exists and is that folder."""
+
+    folder: str
+    name: str
+    content: Content
+    foreign: Callable[[Iterable[str]], str]  # of the names in the folder: why it is not the training's; empty: it is
+
+
+@dataclass(frozen=True, kw_only=True)
 class Exported:
     """The files, by path below the folder, and what the program's form could not hold."""
 
     files: Mapping[str, Content]
+    added: tuple[Added, ...] = ()
     notes: tuple[str, ...] = ()  # sentences
 
 

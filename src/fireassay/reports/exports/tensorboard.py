@@ -2,6 +2,7 @@
 
 A scalar for each value and each of its bounds, at step 0, with its unit, verdict and digest as the tag's description; a curve for the steps
 of each launch; the verdict and everything that is not measured as a text; the configurations in the HParams tab, with status and digest.
+A folder that the training itself wrote to (`training_runs`) gets a file with the verdict and its values, below `fireassay/`.
 Scalars have 32 bits: TensorBoard's default reader drops others without a word (tensorboard/data/server/data_compat.rs), so the description
 states the number itself.  Names: `fireassay.reports.exports.support.tracked`.
 
@@ -21,9 +22,10 @@ from typing import Final
 import numpy as np
 
 from fireassay.metrics.metric import ALL
-from fireassay.reports.exports.export import Export, Exported, Subject
+from fireassay.reports.exports.export import Added, Export, Exported, Subject
 from fireassay.reports.exports.support import tracked
 from fireassay.reports.exports.support.protobuf import block, double, text, whole
+from fireassay.reports.exports.support.training_runs import PREFIX, TrainingRun, training_runs
 from fireassay.reports.exports.values import Head, ValueRow
 from fireassay.units import NS_PER_S
 
@@ -31,6 +33,7 @@ FLOAT, STRING = 1, 7  # tensorboard.DataType
 SCALAR, TENSOR = 1, 2  # tensorboard.DataClass
 TEXT_HPARAM: Final = 1  # tensorboard.hparams.DataType
 SUCCESS: Final = 1  # tensorboard.hparams.Status
+EVENTS: Final = re.compile(r"events\.out\.tfevents\.(\d{1,12})\.")  # when it was begun, in seconds since 1970
 SHOWN: Final = ("status", "standing", "digest")  # of the record, in the HParams tab
 
 
@@ -42,7 +45,7 @@ def files(subject: Subject) -> Exported:
     made: dict[str, bytes] = {}
     for run in runs:
         whole_record = run.configuration == ALL
-        summaries = (*(_experiment(subject, runs) if whole_record else ()), *_session(run, subject.head), *_scalars(run, subject.head))
+        summaries = (*(_experiment(subject, runs) if whole_record else ()), *_session(run, subject.head), *_scalars(run.rows, subject.head))
         events = (
             _event(at, file_version="brain.Event:2"),
             *(_event(at, summary=one) for one in summaries),
@@ -50,7 +53,20 @@ def files(subject: Subject) -> Exported:
         )
         file = name if whole_record else f"{_folder(run.title)}/{name}"
         made[file if file not in made else f"{len(made)} {file}"] = b"".join(map(_record, events))
-    return Exported(files=made)
+    return Exported(files=made, added=tuple(_added(run, at, subject.head) for run in training_runs(subject, "tensorboard")))
+
+
+def _added(run: TrainingRun, at: float, head: Head) -> Added:
+    """Another event file in a folder that the training wrote to: TensorBoard shows the files of a folder as one run, and reads this one last."""
+    summaries = (_text(f"{PREFIX}verdict", tracked.note(head)), *_scalars(run.rows, head, PREFIX))
+    events = (_event(at, file_version="brain.Event:2"), *(_event(at, summary=one) for one in summaries))
+
+    def foreign(names: Iterable[str]) -> str:
+        begun = [int(match[1]) * NS_PER_S for match in map(EVENTS.match, names) if match and ".fireassay" not in match.string]
+        return min((run.foreign(begin, begin + NS_PER_S) for begin in begun), default="it holds no event file")
+
+    name = f"events.out.tfevents.9999999999.fireassay.{_folder(head.record)}"
+    return Added(folder=run.run, name=name, content=b"".join(map(_record, events)), foreign=foreign)
 
 
 def _folder(title: str) -> str:
@@ -61,10 +77,12 @@ def _folder(title: str) -> str:
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def _scalars(run: tracked.Run, head: Head) -> Iterator[bytes]:
-    for row in run.rows:
+def _scalars(rows: Iterable[ValueRow], head: Head, prefix: str = "") -> Iterator[bytes]:
+    for row in rows:
         for tag, number in tracked.numbers([row]).items():
-            yield _scalar(tag, number, f"{number!r} {row.unit}: {row.title}, {_worth(row)}; record SHA-256 {head.digest}. {row.method}")
+            yield _scalar(
+                f"{prefix}{tag}", number, f"{number!r} {row.unit}: {row.title}, {_worth(row)}; record SHA-256 {head.digest}. {row.method}"
+            )
 
 
 def _worth(row: ValueRow) -> str:
