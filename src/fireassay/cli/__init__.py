@@ -122,8 +122,23 @@ def _dispatch(words: list[str]) -> int:
             from fireassay.record.arrow_import import without_pandas  # deferred: it loads pyarrow
 
             without_pandas()
-        return verb.run(arguments)
+        return _run_and_export(verb, arguments)
     return _unknown(words[0])
+
+
+def _run_and_export(verb: Verb, arguments: Namespace) -> int:
+    """Run a verb; then the records that it sealed go where the user's own `export` says."""
+    from fireassay.cli.support.settings import USED
+
+    if not (asked := USED.get().export):
+        return verb.run(arguments)
+    from fireassay.cli.support.after import export_sealed
+    from fireassay.record.folder import sealed
+
+    before = len(sealed)
+    code = verb.run(arguments)
+    export_sealed(sealed[before:], asked)
+    return code
 
 
 def _parsed(verb: Verb, words: list[str]) -> Namespace:

@@ -38,6 +38,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch
 
 begun: list[Path] = []  # records of this process, to be listed when it is stopped
+sealed: list[Path] = []  # in this order; the command line exports them
 
 
 class RecordFolder:
@@ -142,6 +143,7 @@ class RecordFolder:
             self._stay_interrupted(ended)
             raise
         self.sealed = True
+        sealed.append(self.path)
 
     def _stay_interrupted(self, ended: dict[str, Any]) -> None:
         """After a failed sealing, free the space of the partial result and note it in the manifest if still possible."""

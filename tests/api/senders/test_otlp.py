@@ -138,3 +138,27 @@ def test_a_header_that_http_does_not_allow_is_an_error_that_does_not_show_it(lat
     with pytest.raises(EnvironmentLacks, match="cannot be reached: Invalid header value") as no:
         sender.send(late, Path(), "http://127.0.0.1:1")
     assert KEY not in str(no.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "answer"),
+    [
+        ("//me:pa%40s@", "", "user me, password pa@s or pa%40s"),  # what basic authentication says, decoded and in the address's form
+        ("//somebody:x@", "", "c29tZWJvZHk6eA== is somebody:x"),
+        ("//", "x-key=k3y!", "no such key k3y!"),
+        ("//", "authorization=Bearer%20t0k3n", "Bearer t0k3n"),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 200])
+def test_no_answer_shows_what_we_sent_to_sign_in(
+    url: str, headers: str, answer: str, status: int, late: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(sender.HEADERS, headers)
+    module = opentelemetry("collector.metrics")
+    rejected = module.ExportMetricsPartialSuccess(rejected_data_points=1, error_message=answer)
+    body = module.ExportMetricsServiceResponse(partial_success=rejected).SerializeToString() if status == 200 else answer.encode()
+    with listening(Collector(status, body)) as collector, pytest.raises(EnvironmentLacks) as no:
+        sender.send(late, Path(), collector.url.replace("//", url))
+    said = str(no.value)
+    assert "[redacted]" in said
+    assert [part for part in ("pa@s", "pa%40s", "somebody", "c29tZWJvZHk6eA", "k3y!", "t0k3n") if part in said] == []

@@ -45,16 +45,17 @@ def _headers() -> dict[str, str]:
 
 def _accepted(url: str, answer: bytes, keys: Mapping[str, str]) -> None:
     """A partial success is a failure: something that was measured is not there."""
+    where, sign_in = http.apart(url)
     try:
         partial = dict(fields(answer)).get(1, b"")
         found = dict(fields(partial)) if isinstance(partial, bytes) else {}
     except ValueError:
-        raise EnvironmentLacks(f"{redact(url)} answered in no protobuf. Is it an OTLP/HTTP receiver (port 4318, not 4317)?") from None
+        raise EnvironmentLacks(f"{redact(where)} answered in no protobuf. Is it an OTLP/HTTP receiver (port 4318, not 4317)?") from None
     number = found.get(1, 0)
     if isinstance(number, int) and number:
         said = found.get(2, b"")
-        why = http.told(said, keys) if isinstance(said, bytes) else ""
-        raise EnvironmentLacks(f"{redact(url)} rejected {number:,} of what it was sent{f': {why}' if why else ''}")
+        why = http.told(said, {**sign_in, **keys}) if isinstance(said, bytes) else ""
+        raise EnvironmentLacks(f"{redact(where)} rejected {number:,} of what it was sent{f': {why}' if why else ''}")
 
 
 SENDER = Sender(name="otlp", title="OpenTelemetry", summary=otlp.EXPORT.summary, options=otlp.EXPORT.options, send=send)

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.api.again import again
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, TERMINAL, WRITERS, Output, asked_page, emit, in_a_file, plain_stdout, printed, shown
-from fireassay.cli.support.settings import USED
 from fireassay.errors import AssayError, RecordError
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.frames.record_data import from_record
 from fireassay.printable import say, shell_word
 from fireassay.record.reader import judged_from, open_record
-from fireassay.record.secrets.redact import redact
 from fireassay.record.unsealed import launch_name
 from fireassay.record.untrusted import paths
 from fireassay.reports.build_view import build
@@ -101,26 +98,7 @@ def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
     say(f"report: {write_inside(report('html'), view, path)}", file=where)
     say(f"record: {path}", file=where)
-    if view.sealed:
-        _export(view, path, where)
     return EXIT_OF_STATUS[status]
-
-
-def _export(view: View, path: Path, where: TextIO) -> None:
-    """What the user's own `export` asks for. A failure is said, and changes neither the record nor the exit code."""
-    for asked in USED.get().export:
-        from fireassay.api.exporting import export  # deferred: most users export nothing
-
-        name, _, destination = asked.partition("=")
-        try:
-            sent = export(view, path, name, os.path.expanduser(destination))  # a path would break an address
-        except Exception as error:  # also of a plug-in of others: the run was measured, and its verdict stands
-            say(f"assay: not exported to {name}: {redact(str(error))}", file=sys.stderr)
-            say(f"  the record is kept; put that right, then: assay export {shell_word(path)} --to {shell_word(name)}", file=sys.stderr)
-            continue
-        for note in sent.notes:
-            say(f"note: {note}", file=sys.stderr)
-        say(f"exported: {sent.where}", file=where)
 
 
 def write_inside(report: Report, view: View, record: Path) -> Path:

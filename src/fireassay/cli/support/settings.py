@@ -69,7 +69,7 @@ class Settings:
     export: Sequence[str] = field(
         default=(),
         metadata=_meaning(
-            "exports after a run that shows its report (not assay time, gate, tune), as --to and --out of assay export",
+            "exports every record that a verb sealed, after it, as --to and --out of assay export",
             'a list of texts "NAME=DEST"',
             lambda v: isinstance(v, list) and all(isinstance(one, str) and one.partition("=")[0] for one in v),
         ),

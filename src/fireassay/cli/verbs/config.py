@@ -47,7 +47,7 @@ The file is ~/.config/fireassay.toml ($XDG_CONFIG_HOME is respected; FIREASSAY_C
     quiet = true              # no progress and no notes, as --quiet
     format = "markdown"       # without a flag
     open = true               # open a written HTML page in the browser
-    export = ["csv=out/{record}"]  # after a run, as --to and --out of assay export
+    export = ["csv=out/{record}"]  # after a verb that seals, as --to and --out of assay export
 
 A flag overrides the file, the file $NO_COLOR and $COLUMNS. What changes a measurement (workers, launches, prices ...) is refused
 in this file: it belongs into the experiment, so that two people with one experiment measure the same.""",

@@ -64,7 +64,7 @@ VERB = Verb(
 
 Every value goes with its interval, its verdict and the record's digest (SHA-256 of its seal); of an INVALID record, and wherever a
 value may not be quoted, the target says so. What was not measured is left out or has no value, never 0. The same record in the
-same place a second time changes nothing. `export` in fireassay.toml exports after a run (`assay config --help-all`).
+same place a second time changes nothing. `export` in fireassay.toml exports all that a verb sealed (`assay config --help-all`).
 
     assay export RECORD --to genai-bench --out FOLDER
     genai-bench excel --experiment-folder FOLDER --excel-name report

@@ -6,16 +6,19 @@ import base64
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote_plus, unquote, urlsplit
 
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.printable import one_line
-from fireassay.record.secrets.redact import redact
+from fireassay.record.secrets.redact import REDACTED, redact
 
 TIMEOUT_S: Final = 30.0
+SCHEMES: Final = ("basic", "bearer", "digest", "token")
 MAX_ANSWER: Final = 1 << 16  # bytes
+SHORTEST: Final = 4  # characters of a credential that is not shown: shorter ones are words
 
 
 class Stay(urllib.request.HTTPRedirectHandler):
@@ -60,6 +63,19 @@ def apart(url: str) -> tuple[str, dict[str, str]]:
 
 
 def told(answer: object, keys: Mapping[str, str]) -> str:
-    """What a server or the network says, in a line without secrets."""
+    """What a server or the network says, in a line without what it was sent to know us by: of 4 characters or more, also as the answer decodes it."""
     text = answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
-    return one_line(redact(text, [part for value in keys.values() for part in (value, *value.split())]))
+    sent = {part for value in keys.values() for part in _credentials(value) if len(part) >= SHORTEST}
+    for part in sorted(sent | set(map(quote_plus, sent)), key=len, reverse=True):
+        text = text.replace(part, REDACTED)
+    return one_line(redact(text, sent))
+
+
+def _credentials(value: str) -> Iterator[str]:
+    """A header's value, its words without a scheme, and of basic authentication user and password."""
+    scheme, _, coded = value.partition(" ")
+    yield from (value, *(word for word in value.split() if word.casefold() not in SCHEMES))
+    if scheme.casefold() == "basic":
+        with suppress(ValueError):
+            pair = base64.b64decode(coded, validate=True).decode()
+            yield from (pair, *pair.split(":", 1))
