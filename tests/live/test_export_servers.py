@@ -71,7 +71,7 @@ def serving(url: str, *words: str | Path, folder: Path, **variables: str) -> Ite
 
 def answers(url: str) -> bool:
     try:
-        return bool(urllib.request.urlopen(url, timeout=5).status)
+        return bool(urllib.request.urlopen(url, timeout=PROCESS_S).status)
     except urllib.error.HTTPError:
         return True
     except OSError:
