@@ -38,6 +38,30 @@ ALLREDUCE = """ # OSU MPI Allreduce Latency Test v5.9
  1048576              1465.73
 """
 
+# PerfKitBenchmarker, tests/linux_packages/omb_test.py
+PAIRS = """# OSU MPI Multiple Bandwidth / Message Rate Test v5.7
+# [ pairs: 15 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s
+1                       6.39        6385003.80
+"""
+# posted outputs of openmpi 1.10.7, and of a test on two nodes
+NON_BLOCKING = """openmpi@1.10.7%intel@19.0.5.281 osu_iallreduce
+
+# OSU MPI Non-blocking Allreduce Latency Test v5.6.3
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+4                       8.77              5.32              4.43             22.08
+8                       8.63              4.71              3.90              0.00
+"""
+ONE_SIDED = """mpirun -N 2 -np 2 osu-micro-benchmarks/mpi/one-sided/osu_put_latency
+# OSU MPI_Put Latency Test v5.8
+# Window creation: MPI_Win_allocate
+# Synchronization: MPI_Win_flush
+# Size          Latency (us)
+1                      39.13
+"""
+
 
 def line(size: int, value: float, status: str = "") -> str:
     """As print_stats_validate: widths 10 and 20, two decimals."""
@@ -68,6 +92,34 @@ def test_a_bandwidth_is_the_time_of_a_message_in_decimal_megabytes(tmp_path: Pat
     assert microseconds(record) == pytest.approx([1 / 1.01, 33554432 / 93130.52], rel=1e-3)
     assert "window of messages" in foreign(record)["meanings"]["time"]
     assert calls(record)["size"].to_list() == [2, 2]
+
+
+def test_a_message_of_many_pairs_takes_its_bytes_over_the_share_of_one_pair(tmp_path: Path) -> None:
+    record = one(tmp_path, "osu.txt", PAIRS)
+    assert calls(record)["size"].to_list() == [30]
+    assert microseconds(record) == pytest.approx([1e6 / (6385003.80 / 15)], rel=1e-3)  # its messages per second are those of 15 pairs
+    assert foreign(record)["meanings"]["rank"] == "mean of 15 pairs at once"
+
+
+def test_a_non_blocking_collective_is_timed_without_computing_and_its_overlap_is_missing(tmp_path: Path) -> None:
+    record = one(tmp_path, "osu_iallreduce_np40.txt", NON_BLOCKING)
+    rows = calls(record)
+    assert (rows["op"].unique().to_list(), rows["size"].to_list(), microseconds(record)) == (
+        ["all_reduce"],
+        [40, 40],
+        pytest.approx([4.43, 3.90]),
+    )
+    assert any("its overlap has no metric here" in sentence for sentence in foreign(record)["missing"])
+    assert any("22.08" in text for text in foreign(record)["kept"][0]["text"])
+    full = "# Size  Overall(us)  Compute(us)  Coll. Init(us)  MPI_Test(us)  MPI_Wait(us)  Pure Comm.(us)  Overlap(%)\n"
+    full += "4  9.00  5.00  0.50  0.00  3.50  4.00  0.00\n"
+    assert microseconds(one(tmp_path, "full_np2.txt", NON_BLOCKING[: NON_BLOCKING.index("# Size")] + full)) == pytest.approx([4.0])
+
+
+def test_one_sided_results_beside_others_are_left_out_by_name(tmp_path: Path) -> None:
+    assert any(
+        "Put Latency Test: it is left out" in sentence for sentence in foreign(one(tmp_path, "osu.txt", ONE_SIDED + LATENCY))["missing"]
+    )
 
 
 def test_an_indented_output_takes_its_ranks_from_the_command_or_the_files_name(tmp_path: Path) -> None:
@@ -129,7 +181,11 @@ def test_a_file_of_several_benchmarks_is_a_record_each_and_repetitions_are_launc
         (REDUCE.replace("53.34 ", "-1    "), "above 0"),
         (REDUCE.replace("1024 ", "9" * 30 + " "), "64 GiB"),
         (REDUCE[:-20], "half a line"),
-        ("# OSU MPI Multiple Bandwidth / Message Rate Test v5.7.1\n# [ pairs: 48 ]\n", "Multiple Bandwidth"),
+        (PAIRS[: PAIRS.index("1  ")], "no result line"),
+        (PAIRS.replace("# [ pairs: 15 ]", "#"), "the line # [ pairs: N ]"),
+        (PAIRS.replace("pairs: 15", "pairs: 0"), "pairs: 0"),
+        (ONE_SIDED, "OSU MPI_Put Latency Test v5.8 (one-sided, in which the target takes no part"),
+        (BANDWIDTH + "# Datatype: MPI_INT.\n4  4.00\n", "the types MPI_CHAR, MPI_INT"),
         (REDUCE[: REDUCE.index("# Size")], "no result line"),
     ],
 )

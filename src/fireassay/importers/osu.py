@@ -2,10 +2,11 @@
 
 A benchmark's output, below its title, is a run, and so a launch; several of one program with the same settings are launches of one record, and
 each program is a record.  Times are the mean over iterations and ranks ("Avg Latency"); osu_latency shows half a round trip, and of osu_bw the time
-of a message is its bytes over the bandwidth (MB/s of 10^6 bytes), with a window of messages in flight.  Bytes are converted to nccl-tests' count: gathers,
-scatters and exchanges have the message of every rank.  The ranks of a collective are not printed: they are taken from the command line in the
-output, else from the file's name.
-Source: OMB 7.4 c/util/osu_util_mpi.c, c/mpi and c/xccl; outputs of 5.x to 7.5 that people posted.
+of a message is its bytes over the bandwidth (MB/s of 10^6 bytes), with a window of messages in flight; of osu_mbw_mr, over its pair's share of it.
+Of a non-blocking collective it is "Pure Comm.", the call and its wait without computing; its overlap has no metric here.  Bytes are converted to
+nccl-tests' count: gathers, scatters and exchanges have the message of every rank.  The ranks of a collective are not printed: they are taken from
+the command line in the output, else from the file's name.
+Source: OMB 7.4 c/util/osu_util_mpi.c, c/mpi and c/xccl, 5.6 util/osu_util_mpi.c; outputs of 5.x to 7.5 that people posted.
 Cannot tell the times of each rank; -f's slowest and fastest are kept in the manifest.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -40,18 +41,33 @@ OPERATIONS: Final = {
     "Scatter Latency": "scatter",
     "Latency": "send_recv",
     "Bandwidth": "send_recv",
+    "Multiple Bandwidth / Message Rate": "send_recv",
+    "Non-blocking Allreduce Latency": "all_reduce",
+    "Non-blocking Allgather Latency": "all_gather",
+    "Non-blocking All-to-All Latency": "all_to_all",
+    "Non-blocking Broadcast Latency": "broadcast",
+    "Non-blocking Gather Latency": "gather",
+    "Non-blocking Reduce Latency": "reduce",
+    "Non-blocking Reduce_scatter Latency": "reduce_scatter",
+    "Non-blocking Scatter Latency": "scatter",
 }
+ALONE: Final = "the call and its wait, nothing computed between them, mean over iterations"
+OVERLAP: Final = "how much of its time is hidden by computing: its overlap has no metric here, and is kept as printed"
+ONE_SIDED: Final = "one-sided, in which the target takes no part: every operation of a record has two sides"
 IN_TOTAL: Final = ("reduce_scatter",)  # operations whose printed size is that of all ranks already
 TYPES: Final = {"MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32"}
 TIMES: Final = {
     "Latency": "half a round trip, mean over iterations",
     "Bandwidth": "bytes over the bandwidth of a window of messages in flight",
+    "Multiple Bandwidth / Message Rate": "bytes over a pair's share of the bandwidth of all pairs at once, each with a window of messages in flight",
 }
 # what mpirun --tag-output, srun --label, pdsh and collectors put before a line
 PREFIX: Final = re.compile(r"^\s*(?:\[[^\]]*\](?:<\w+>)?:?\s?|\d+:\s|\d{4}-\d\d-\d\d[T ]\S+\s|[\w.-]+:\s|[\w.-]+ \| )")
-HEADER: Final = re.compile(r"# OSU (MPI|NCCL|RCCL)(?:-[A-Z]+(?: [A-Z]+)?)? (.+) Test(?: v(\S+))?\s*$")
+HEADER: Final = re.compile(r"# OSU (MPI|NCCL|RCCL)(?:-[A-Z]+(?: [A-Z]+)?)?[ _](.+) Test(?: v(\S+))?\s*$")
+PAIRS: Final = re.compile(r"# \[ pairs: (\d{1,6}) \]")
 COLUMN: Final = re.compile(
-    r"(?:Avg |Min |Max )?Latency ?\(us\)|Bandwidth \(MB/s\)|Iterations|Validation|P\d+ Tail (?:Lat|BW)\([^)]*\)|Transmit Size"
+    r"(?:Avg |Min |Max )?Latency ?\(us\)|Bandwidth \(MB/s\)|Iterations|Validation|P\d+ Tail (?:Lat|BW)\([^)]*\)|Transmit Size|MB/s|Messages/s"
+    r"|(?:Overall|Compute|Coll\. Init|MPI_Test|MPI_Wait|Pure Comm\.)\(us\)|Overlap\(%\)"
 )
 OURS: Final = re.compile(r"# |\d+(?:\s|$)")
 MAX_PREFIXES: Final = 3
@@ -94,7 +110,8 @@ def read(path: Path) -> tuple[Run, ...]:
     known = [section for section in sections if section.title[2] in OPERATIONS]
     if not known:
         found = sections[0].title[0][2:].strip() if sections else "no title of a benchmark"
-        raise place.wrong(Words(found), f"one of the blocking tests {', '.join(OPERATIONS)}", "Keep the line # OSU MPI ... Test.")
+        why = f" ({ONE_SIDED})" if sections and sections[0].title[0].startswith("# OSU MPI_") else ""
+        raise place.wrong(Words(f"{found}{why}"), f"one of the tests {', '.join(OPERATIONS)}", "Keep the line # OSU MPI ... Test.")
     others = sorted({section.title[2] for section in sections} - set(OPERATIONS))
     missing = tuple(f"what is meant by {other} Test: it is left out" for other in others)
     return tuple(_run(path, section, missing) for section in known)
@@ -133,32 +150,45 @@ def _bare(line: str) -> str:
 
 def _run(path: Path, section: _Section, missing: tuple[str, ...]) -> Run:
     test, op = section.title[2], OPERATIONS[section.title[2]]
-    ranks = 2 if op == "send_recv" else _ranks(path, section)
     text = "\n".join(line for _, line in section.lines)
-    named = re.search(r"# Datatype: (\w+)", text)
+    pairs = _pairs(section, text) if test.startswith("Multiple") else 1
+    ranks = 2 * pairs if op == "send_recv" else _ranks(path, section)
+    types = dict.fromkeys(re.findall(r"# Datatype: (\w+)", text))
+    if len(types) > 1:
+        raise section.place.wrong(Words(f"the types {', '.join(types)}"), "results of one type", "Run it once for each: -T.")
+    named = next(iter(types), "")
     unread: list[Place] = []
     rows = tuple(_rows(section, op, ranks, unread))
+    rows = tuple(replace(row, seconds=row.seconds * pairs) for row in rows)  # MB/s are those of all pairs
     if not rows:
         raise section.place.wrong(Words("no result line"), "at least one size above 0")
+    waits = test.startswith("Non-blocking")
     unnamed = () if named else ("the element type, taken for char, of reductions for float",)
     unsized = ("its line of 0 bytes, which sends nothing: it is left out",) if re.search(r"(?m)^0\s", text) else ()
     return Run(
         file=path.name,
         op=op,
         ranks=ranks,
-        dtype=TYPES.get(named[1], "int8") if named else "float32" if "educe" in test else "int8",
+        dtype=TYPES.get(named, "int8") if named else "float32" if "educe" in test else "int8",
         redop="sum" if "educe" in test else "none",
         root=0,
         lines=rows,
-        aggregation="one pair" if op == "send_recv" else "mean of ranks",
+        aggregation="mean of ranks" if op != "send_recv" else "one pair" if pairs == 1 else f"mean of {pairs} pairs at once",
         version=section.title[3] or "",
         seconds=None,
         kept={"text": [redact(line)[:200] for _, line in section.lines if OURS.match(line)]},
-        missing=(*unnamed, *unsized, *missing),
+        missing=(*unnamed, *unsized, *((OVERLAP,) if waits else ()), *missing),
         doubts=unread_lines(unread),
         backend="mpi" if section.title[1] == "MPI" else "nccl",
-        time=TIMES.get(test, "mean over iterations, each behind a barrier"),
+        time=ALONE if waits else TIMES.get(test, "mean over iterations, each behind a barrier"),
     )
+
+
+def _pairs(section: _Section, text: str) -> int:
+    match = PAIRS.search(text)
+    if match is None or not int(match[1]):
+        raise section.place.wrong(Words(match[0] if match else "no number of pairs"), "the line # [ pairs: N ] below the title")
+    return int(match[1])
 
 
 def _ranks(path: Path, section: _Section) -> int:
@@ -205,7 +235,7 @@ def _is_cell(word: str) -> bool:
 
 def _line(size: int, cells: Mapping[str, str], op: str, ranks: int, place: Place) -> Line:
     nbytes = size * ranks if op in WHOLE and op not in IN_TOTAL else size
-    key = next((key for key in ("Avg Latency(us)", "Latency(us)", "Bandwidth(MB/s)") if key in cells), "")
+    key = next((key for key in ("Avg Latency(us)", "Latency(us)", "Bandwidth(MB/s)", "MB/s", "Pure Comm.(us)") if key in cells), "")
     value = number_of(cells.get(key))
     if value is None or value <= 0.0 or nbytes > 2**36:
         raise place.wrong(
@@ -215,7 +245,7 @@ def _line(size: int, cells: Mapping[str, str], op: str, ranks: int, place: Place
     return Line(
         nbytes=nbytes,
         in_place=False,
-        seconds=nbytes / (value * 1e6) if key.startswith("Bandwidth") else value * 1e-6,
+        seconds=nbytes / (value * 1e6) if "MB/s" in key else value * 1e-6,
         wrong=None if checked is None else int(checked != "Pass"),
         algbw=0.0,
         busbw=0.0,
