@@ -94,14 +94,25 @@ class Timer:
     runs: str  # what it times: function or command
     meanings: Mapping[str, str]  # definitions: launch, trial, time, waits
     marks: tuple[tuple[str, ...], ...] = ()  # keys: the beginning of its files has one of each
-    read: Callable[[Mapping[str, Any], Place], Timings]  # raises SpecError
+    read: Callable[[Mapping[str, Any], Place], Timings] | None = None  # of a JSON document; raises SpecError
+    reads: Callable[[Path], Timings] | None = None  # of a file of any other form; raises SpecError
+    signs: Callable[[str], bool] | None = None  # whether such a file is the tool's, from its beginning
     missing: tuple[str, ...] = ()  # sentences: what its files never contain
     trials: str = "trials"  # what the tool calls them
     saved_by: str = ""  # its option, without which a file has statistics only
 
     def recognises(self, beginning: str) -> bool:
         """True if a file begins like those of the tool."""
+        if self.signs is not None:
+            return self.signs(beginning)
         return bool(self.marks) and all(any(f'"{key}"' in beginning for key in keys) for keys in self.marks)
+
+    def content(self, path: Path) -> Timings:
+        """What a file holds. Raises SpecError."""
+        if self.reads is not None:
+            return self.reads(path)
+        assert self.read is not None, "declared"
+        return self.read(*document(path))
 
     def absent(self, timings: Timings) -> Iterator[str]:
         """What a file lacks, as sentences."""

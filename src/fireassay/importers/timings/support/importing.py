@@ -19,7 +19,7 @@ from fireassay.clock import Clock
 from fireassay.errors import refuse
 from fireassay.importers.support.base import Imported, clean, first, is_number, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
-from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions, document
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions
 from fireassay.record import files
 from fireassay.record.declared import LAUNCHES, TRIALS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row
@@ -29,6 +29,7 @@ from fireassay.spec.plan import MAX_LAUNCHES, configurations, plan
 from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "importers.timings"
+LONGEST: Final = 1 << 20  # characters of a beginning: a job prints much before its first step
 MACHINE: Final = "machine.json"  # asv's description
 MAX_TRIALS: Final = 5_000_000
 MAX_TOTAL_S: Final = 9e9  # of a launch: its nanoseconds are a 64-bit number
@@ -48,7 +49,7 @@ File = tuple[Timings, Source]
 
 def recognised(paths: Sequence[Path]) -> str:
     """The timing tool that wrote all of these files and folders; empty if none did."""
-    beginnings = [head(file) for file in _files(paths)]
+    beginnings = [head(file, LONGEST) for file in _files(paths)]
     for name, timer in catalog.load_all(PACKAGE).items():
         if beginnings and all(map(timer.recognises, beginnings)):
             return str(name)
@@ -87,7 +88,7 @@ def import_timings(tool: str, paths: Sequence[Path], root: Path, *, clock: Clock
         opened(file).close()
     sources = _sources(chosen)
     name = name or f"{timer.name}-{paths[0].name if paths[0].is_dir() else paths[0].stem}"
-    return write(timer, [timer.read(*document(file)) for file in chosen], root, clock=clock, name=name, sources=sources)
+    return write(timer, [timer.content(file) for file in chosen], root, clock=clock, name=name, sources=sources)
 
 
 def _sources(chosen: Sequence[Path]) -> list[Source]:
