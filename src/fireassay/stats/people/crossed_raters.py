@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -37,7 +38,6 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 METHOD: Final = "raters and items crossed, generalized interval"
 NODES: Final = 64  # of the quadrature; Student's quantiles to 0.02 % up to 97.5 %
-STEPS: Final = 60  # of the bisection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,19 +98,22 @@ class CrossedMean:
 
 def generalized(squares: Sequence[tuple[float, float]], noise: float, level: float) -> float:
     """The quantile at `level` > 1/2 of Z sqrt(sum of square f / chi2_f - noise), with (square, f) of two independent chi2_f."""
+    from scipy.optimize import brentq
     from scipy.special import gammaincinv, ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    shares, weights = (nodes + 1.0) / 2.0, weights / 2.0
+    shares, weights = _quadrature()
     first, second = (square * free / (2.0 * gammaincinv(free / 2.0, shares)) for square, free in squares)
     errors = np.sqrt(np.maximum(first[:, None] + second[None, :] - noise, np.finfo(np.float64).tiny))
-    both = np.outer(weights, weights)
-    low, high = 0.0, 10.0 * float(errors.max())
-    for _ in range(STEPS):
-        middle = (low + high) / 2.0
-        below = float((both * ndtr(middle / errors)).sum()) < level
-        low, high = (middle, high) if below else (low, middle)
-    return high
+    both, largest = np.outer(weights, weights), float(errors.max())
+    errors /= largest  # so that the root is found as closely whatever the unit
+    return largest * float(brentq(lambda bound: float((both * ndtr(bound / errors)).sum()) - level, 0.0, 10.0))
+
+
+@cache
+def _quadrature() -> tuple[Array, Array]:
+    """Places and weights of Gauss and Legendre in (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return (nodes + 1.0) / 2.0, weights / 2.0
 
 
 def items_for(mean: CrossedMean, gap: float, confidence: float, power: float) -> int | None:
