@@ -81,7 +81,7 @@ def simulated(rng: np.random.Generator, items: int, raters: int, missing: float,
 @pytest.mark.parametrize("raters", [5, 20, 100])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_intervals_hold_the_mean_over_all_raters_and_items(raters: int, missing: float) -> None:
-    rng, runs = np.random.default_rng([raters, int(10 * missing)]), drawn(400, 2000)
+    rng, runs = np.random.default_rng([raters, int(10 * missing)]), drawn(400, 1000)
     found = [simulated(rng, 50, raters, missing, (0.6, 0.4, 0.7)) for _ in range(runs)]
     covered = np.mean([one.interval(0.95).low <= 0.0 <= one.interval(0.95).high for one in found])
     assert abs(covered - 0.95) < 0.01 + 3.0 * math.sqrt(0.95 * 0.05 / runs)
