@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 BESIDE = ("--dist", "worksteal")  # whoever is done takes over from the others
+SLOWEST = ("--durations", "25", "--durations-min", "5")  # which of them make the suite long
 WORKERS = 3  # for two processors, since many tests wait
 WORKERS_BESIDE = 6  # where other programs compute: the machine is shared by processes, so more of them get more of it
 ALONE = ("-p", "no:xdist", "--last-failed", "--last-failed-no-failures", "none", "-qq")  # -qq: without a second closing line
@@ -58,7 +59,7 @@ def pytest(scratch: Path, name: str, *words: str) -> tuple[int, dict[str, str]]:
 
 def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[str]]:
     """The exit code of both runs together, every test's outcome, and the flaky ones."""
-    code, first = pytest(scratch, "beside", "-n", str(workers()), *BESIDE, *words)
+    code, first = pytest(scratch, "beside", "-n", str(workers()), *BESIDE, *SLOWEST, *words)
     failed = [name for name, outcome in first.items() if outcome == "failed"]
     if code != FAILED or not 0 < len(failed) <= MAX_SHOWN:
         return code, first, []

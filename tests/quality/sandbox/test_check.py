@@ -244,12 +244,12 @@ def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
     (task,) = HUMANEVAL.read(packaged(), HUMANEVAL.options)
     assert len(task.items) == 164
     right = [program(item, item.references[0]) for item in task.items]
-    nothing = [replace(one, code=f"def {one.entry_point}(*arguments):\n    return None\n") for one in right]
-    spoilt = [replace(one, code=one.code + SPOILT.replace("{name}", one.entry_point)) for one in right]
+    nothing = [replace(one, code=f"def {one.entry_point}(*arguments):\n    return None\n") for one in right[::2]]
+    spoilt = [replace(one, code=one.code + SPOILT.replace("{name}", one.entry_point)) for one in right[1::2]]
     checked = check_all([*right, *nothing, *spoilt], workers=2, limits=Limits(), tier=tier("unshare"))
     outcomes = [result.outcome for result in checked.results if result is not None]
     assert {item.id: outcome for item, outcome in zip(task.items, outcomes[:164], strict=True) if outcome != "passed"} == {}
-    wrong = [(item.id, outcome) for item, outcome in zip(task.items * 2, outcomes[164:], strict=True) if outcome != "failed"]
+    wrong = [(item.id, outcome) for item, outcome in zip([*task.items[::2], *task.items[1::2]], outcomes[164:], strict=True) if outcome != "failed"]
     assert wrong == []
 
 
