@@ -249,7 +249,8 @@ def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
     checked = check_all([*right, *nothing, *spoilt], workers=2, limits=Limits(), tier=tier("unshare"))
     outcomes = [result.outcome for result in checked.results if result is not None]
     assert {item.id: outcome for item, outcome in zip(task.items, outcomes[:164], strict=True) if outcome != "passed"} == {}
-    wrong = [(item.id, outcome) for item, outcome in zip([*task.items[::2], *task.items[1::2]], outcomes[164:], strict=True) if outcome != "failed"]
+    spoilt_items = [*task.items[::2], *task.items[1::2]]
+    wrong = [(item.id, outcome) for item, outcome in zip(spoilt_items, outcomes[164:], strict=True) if outcome != "failed"]
     assert wrong == []
 
 
