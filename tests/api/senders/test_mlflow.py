@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fireassay.api.senders import mlflow as sender
+from fireassay.api.senders.support import mlflow_client
 from fireassay.reports.exports.export import Subject
 from tests.canary import found_in
 from tests.exporting import tracked
@@ -92,7 +93,7 @@ def test_an_invalid_record_says_so_and_half_a_record_is_written_again(
 
 
 def test_a_password_of_the_servers_address_is_not_shown(late: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender, "_uri", lambda _: tmp_path.as_uri())
+    monkeypatch.setattr(mlflow_client, "_uri", lambda _: tmp_path.as_uri())
     where = sender.send(sealed(late), Path(), "https://me:hunter2hunter2hunter2@mlflow.example/").where
     assert "hunter2" not in where
     assert found_in(tmp_path, b"", secrets=("hunter2hunter2hunter2",)) == []
@@ -104,8 +105,15 @@ def test_a_password_of_the_servers_address_is_not_shown(late: Subject, tmp_path:
 def test_a_name_is_one_that_mlflow_allows_and_no_way_out_of_its_folder(name: str, allowed: str) -> None:
     from mlflow.utils.validation import _validate_metric_name
 
-    assert sender._name(name) == allowed
+    assert mlflow_client.allowed_name(name) == allowed
     _validate_metric_name(allowed)
+
+
+def test_mlflow_prints_no_address_of_a_run_to_stdout(tmp_path: Path) -> None:
+    from mlflow.environment_variables import MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT as SILENT
+
+    with mlflow_client.opened(str(tmp_path)):
+        assert SILENT.get()
 
 
 def test_a_filter_cannot_be_left() -> None:

@@ -1,6 +1,7 @@
 """Where is the history of a repository's gates, and how does a line get there while other jobs write?
 
     branch:NAME     the file history.jsonl of a branch of `origin` that shares no commit with the code, and its badge.svg
+    mlflow:SERVER   a run a gate in an experiment of MLflow (`fireassay.api.ci.mlflow_runs`)
     FOLDER, s3://   a file a gate, of the record's time and digest: an object store cannot append, and no two jobs write one file
 
 A branch is written by Git's own objects, without a working tree: fetch, append, commit, push; where another job pushed first, the same again
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from fireassay.api.checkout import CannotCheckOut, git, top_of
 from fireassay.errors import EnvironmentLacks, refuse
@@ -19,6 +20,7 @@ from fireassay.record.store import Store
 from fireassay.verdict.checking.kept import DIGEST, Kept, line, read
 
 BRANCH: Final = "branch:"
+MLFLOW: Final = "mlflow:"
 FILE: Final = "history.jsonl"
 BADGE: Final = "badge.svg"
 SUFFIX: Final = ".jsonl"
@@ -29,32 +31,60 @@ COMMITTER: Final = ("-c", "user.name=assay", "-c", "user.email=assay@localhost",
 
 def reachable(where: str, here: Path) -> None:
     """Raise before anything is measured if nothing could be kept: SpecError, EnvironmentLacks or RecordError."""
-    if where.startswith(BRANCH):
-        _Branch(where, here).newest()
-    else:
-        Store(where)
+    _place(where, here).check()
 
 
 def keep(where: str, kept: Kept, here: Path, badge: str = "") -> str:
     """Add a line, unless its record is there; of a branch, with the badge. Returns what to say.
 
     Raises:
-        EnvironmentLacks: the branch cannot be pushed.
+        EnvironmentLacks: the branch cannot be pushed, or MLflow does not take it.
         RecordError: the history there is not of kept gates, or the store cannot be written.
     """
-    if where.startswith(BRANCH):
-        return _Branch(where, here).add(kept, badge)
-    store, name = Store(where), f"{re.sub('[^0-9T]', '', kept.created_utc[:19])}-{kept.digest[:DIGEST]}{SUFFIX}"
-    new = store.put(name, f"{line(kept)}\n".encode())
-    return f"{store.shown.rstrip('/')}/{name}{'' if new else ', kept before'}"
+    return _place(where, here).add(kept, badge)
 
 
 def load(where: str, here: Path) -> list[Kept]:
     """Every line there. Raises as `keep`."""
+    return _place(where, here).load()
+
+
+class Place(Protocol):
+    """A history that is somewhere."""
+
+    def check(self) -> None: ...
+
+    def add(self, kept: Kept, badge: str) -> str: ...
+
+    def load(self) -> list[Kept]: ...
+
+
+def _place(where: str, here: Path) -> Place:
     if where.startswith(BRANCH):
-        branch = _Branch(where, here)
-        return read(branch.text(branch.newest()), where)
-    return [one for name, content in Store(where).small_files(SUFFIX) for one in read(content, name)]
+        return _Branch(where, here)
+    if where.startswith(MLFLOW):
+        from fireassay.api.ci.mlflow_runs import Runs  # deferred: it needs MLflow
+
+        return Runs(where.removeprefix(MLFLOW))
+    return _Files(where)
+
+
+class _Files:
+    """A file a gate. Raises SpecError or EnvironmentLacks: the address is none."""
+
+    def __init__(self, where: str) -> None:
+        self.store = Store(where)
+
+    def check(self) -> None:
+        """Whether it can be written is seen when it is."""
+
+    def add(self, kept: Kept, _: str) -> str:
+        name = f"{re.sub('[^0-9T]', '', kept.created_utc[:19])}-{kept.digest[:DIGEST]}{SUFFIX}"
+        new = self.store.put(name, f"{line(kept)}\n".encode())
+        return f"{self.store.shown.rstrip('/')}/{name}{'' if new else ', kept before'}"
+
+    def load(self) -> list[Kept]:
+        return [one for name, content in self.store.small_files(SUFFIX) for one in read(content, name)]
 
 
 class _Branch:
@@ -68,8 +98,14 @@ class _Branch:
             git(self.top, "check-ref-format", self.ref)
             git(self.top, "remote", "get-url", REMOTE)
         except CannotCheckOut as error:
-            allowed = f"{BRANCH}NAME in a repository with a remote {REMOTE}, a folder, or the address of a store"
+            allowed = f"{BRANCH}NAME in a repository with a remote {REMOTE}, {MLFLOW}SERVER, a folder, or the address of a store"
             raise refuse("history", f"{where} ({error})", allowed, source="the command line") from None
+
+    def check(self) -> None:
+        self.newest()
+
+    def load(self) -> list[Kept]:
+        return read(self.text(self.newest()), self.where)
 
     def newest(self) -> str:
         """The newest commit of the branch; empty if the remote has no such branch. Raises EnvironmentLacks: the remote cannot be asked."""

@@ -58,7 +58,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detach(parser, several=True)
     add_formats(parser, besides=("junit", "markdown"))
     add("--badge", type=Path, metavar="FILE", help="also write a badge as SVG")
-    help = "also keep the verdict in branch:NAME of origin (with the badge), a folder, or a store"
+    help = "also keep the verdict in branch:NAME of origin (with the badge), mlflow:SERVER, a folder, or a store"
     add("--history", metavar="WHERE", help=help)
     add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
     help = "append at most 25 lines to FILE, for a pull request; without FILE, output as markdown"

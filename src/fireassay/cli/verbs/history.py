@@ -10,7 +10,7 @@ from fireassay.cli.support.verb import Verb
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    help = "where `assay gate --history` kept it: branch:NAME, a folder, or the address of a store"
+    help = "where `assay gate --history` kept it: branch:NAME, mlflow:SERVER, a folder, or the address of a store"
     parser.add_argument("where", metavar="WHERE", help=help)
     add_formats(parser)
 

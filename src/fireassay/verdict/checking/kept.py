@@ -73,6 +73,11 @@ class Kept:
     base_digest: Hexadecimal
     machine: Annotated[dict[Text, Reading], Field(max_length=MAX_VALUES)]  # condition -> reading
 
+    @property
+    def decides(self) -> bool:
+        """Whether the gate could decide anything."""
+        return self.verdict.partition(",")[0] not in NO_EVIDENCE
+
 
 # ---- one line --------------------------------------------------------------------------------------------------------
 
@@ -163,9 +168,7 @@ class Trend:
 def trend(lines: Sequence[Kept]) -> Trend:
     """A series per workload, metric, configuration and machine, each in the order of time; a record that was kept twice counts once."""
     ordered = sorted({one.digest or id(one): one for one in lines}.values(), key=lambda one: one.created_utc)
-    admissible = [
-        one for one in ordered if one.verdict.partition(",")[0] not in NO_EVIDENCE and one.value is not None and one.launch_values
-    ]
+    admissible = [one for one in ordered if one.decides and one.value is not None and one.launch_values]
     machines: list[Kept] = []  # the first gate of each
     series: dict[tuple[str, str, str, str, str, int], list[Kept]] = {}
     for one in admissible:
