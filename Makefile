@@ -78,7 +78,7 @@ package: .venv/dev.stamp
 
 release-check: .venv/dev.stamp
 	@# All that a release needs but the upload: versions, changelog, both architectures' wheels, equal bytes, an empty environment.
-	$(BIN)/python -m tools.release_check
+	$(BIN)/python -m tools.release_check $(VERSION)
 
 bench: .venv/dev.stamp
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -1,8 +1,10 @@
 """Is this commit ready to be released?  All that a release needs but the upload.
 
-    python -m tools.release_check        (make release-check)
+    python -m tools.release_check             (make release-check)                  could it be?
+    python -m tools.release_check 1.2.3       (make release-check VERSION=1.2.3)    is it, as this version?
 
 A line per check: what was found, or what is wrong and what to do; the others run all the same, and the exit code is 1 if one is wrong.
+What is only done when somebody releases, such as the heading of the changelog, is LATER without a version, and no failure.
 Needs a package index and takes minutes.  Both architectures' wheels and the sdist are left in dist/.
 """
 
@@ -49,12 +51,17 @@ class Wrong(Exception):
     """What is wrong, and what to do."""
 
 
+class Later(Wrong):
+    """What is wrong once a version is given."""
+
+
 @dataclass(frozen=True)
 class Release:
     """A tree, and a folder for what is made of it."""
 
     root: Path
     folder: Path
+    wanted: str = ""  # the version to release, if one is
 
     @property
     def version(self) -> str:
@@ -66,6 +73,10 @@ class Release:
         """The distributions."""
         return self.folder / "first"
 
+    def unready(self, what: str) -> Wrong:
+        """The error that is none until somebody releases."""
+        return Wrong(what) if self.wanted else Later(what)
+
     def git(self, *words: str) -> str:
         """What git prints of the tree."""
         return subprocess.run(["git", "-C", self.root, *words], check=True, capture_output=True, text=True).stdout.strip()
@@ -74,6 +85,8 @@ class Release:
 def agreeing_versions(release: Release) -> str:
     """The version in the package, the recipe and the changelog, and the tag."""
     wanted, tag = release.version, f"v{release.version}"
+    if release.wanted not in ("", wanted):
+        raise Wrong(f"{release.wanted} is to be released, and pyproject.toml says {wanted}: raise one of them")
     for file, pattern in (("src/fireassay/__init__.py", r'__version__ = "(.+)"'), ("packaging/recipe.yaml", r'version: "(.+)"')):
         found = re.search(pattern, (release.root / file).read_text())
         if found is None or found[1] != wanted:
@@ -81,7 +94,7 @@ def agreeing_versions(release: Release) -> str:
     if here := [name for name in release.git("tag", "--points-at", "HEAD", "--list", "v*").split() if name != tag]:
         raise Wrong(f"this commit is tagged {here[0]}, and its version is {wanted}: raise one of them")
     if tag in release.git("tag", "--list", tag).split() and release.git("rev-list", "-n1", tag) != release.git("rev-parse", "HEAD"):
-        raise Wrong(f"{tag} is another commit: raise the version in pyproject.toml")
+        raise release.unready(f"{tag} is another commit: raise the version in pyproject.toml")
     return wanted
 
 
@@ -91,9 +104,11 @@ def written_changes(release: Release) -> str:
     try:
         entries, waiting = section(changelog, release.version), section(changelog, "Unreleased")
     except LookupError as error:
-        raise Wrong(f"{error.args[0]}. Move the entries of Unreleased below a heading of the version") from None
+        raise release.unready(f"{error.args[0]}. Move the entries of Unreleased below a heading of the version") from None
     if waiting or not entries:
-        raise Wrong(f"CHANGELOG.md has entries of {'Unreleased' if waiting else 'no change'}: move them below [{release.version}]")
+        raise release.unready(
+            f"CHANGELOG.md has entries of {'Unreleased' if waiting else 'no change'}: move them below [{release.version}]"
+        )
     return f"{len(entries.splitlines())} lines"
 
 
@@ -235,27 +250,31 @@ CHECKS: tuple[Callable[[Release], str], ...] = (
 
 
 def checked(release: Release, checks: tuple[Callable[[Release], str], ...] = CHECKS) -> bool:
-    """Run the checks and print a line of each; whether all are right."""
+    """Run the checks and print a line of each; whether none is wrong."""
     right = True
     for check in checks:
         name = check.__name__.replace("_", " ")
         try:
             print(f"ok     {name}: {check(release)}", flush=True)
+        except Later as later:
+            print(f"LATER  {name}: {later}", flush=True)
         except (Wrong, SystemExit, subprocess.CalledProcessError, OSError, ValueError) as error:
             right = False
             print(f"WRONG  {name}: {error}", flush=True)
     return right
 
 
-def main() -> int:
+def main(wanted: str = "") -> int:
     """Check this tree."""
     with tempfile.TemporaryDirectory() as temporary:
-        release = Release(package.ROOT, Path(temporary))
+        release = Release(package.ROOT, Path(temporary), wanted.removeprefix("v"))
         right = checked(release)
         if release.made.is_dir():
             package.keep(release.made, package.DIST)
+    if right and not wanted:
+        print(f"it could be released. Is it ready as this version? make release-check VERSION={version(package.ROOT)}")
     return 0 if right else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))

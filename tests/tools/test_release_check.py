@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def release(tmp_path: Path) -> Release:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    found = Release(tmp_path, tmp_path / "made")
+    found = Release(tmp_path, tmp_path / "made", wanted="2.0.0")
     found.git("init", "--quiet")
     commit(found)
     return found
@@ -68,6 +69,7 @@ FAULTS: dict[str, tuple[Callable[[Release], object], Callable[[Release], str], s
     "left behind": (
         lambda it: write(it, "CHANGELOG.md", "## [Unreleased]\n- New.\n## [2.0.0]\n- Old.\n"), written_changes, r"Unreleased: move them below \[2.0.0\]"
     ),
+    "another version": (lambda it: write(it, "pyproject.toml", '[project]\nversion = "1.9"'), agreeing_versions, "2.0.0 is to be released, .* says 1.9"),
     "no entry": (lambda it: write(it, "CHANGELOG.md", "## [Unreleased]\n## [2.0.0]\n"), written_changes, "entries of no change"),
     "dirty": (lambda it: write(it, "new.txt", ""), clean_tree, "not committed: new.txt"),
 }  # fmt: skip
@@ -79,6 +81,17 @@ def test_a_tree_with_a_fault_is_refused_with_the_remedy(release: Release, fault:
     plant(release)
     with pytest.raises(Wrong, match=expected):
         check(release)
+
+
+def test_a_tree_between_two_releases_is_no_failure_until_a_version_is_to_be_released(
+    release: Release, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tag_another(release)
+    write(release, "CHANGELOG.md", "## [Unreleased]\n- New.\n## [2.0.0]\n- Old.\n")
+    assert checked(replace(release, wanted=""), (agreeing_versions, written_changes))
+    assert [line.split(": ")[0] for line in capsys.readouterr().out.splitlines()] == ["LATER  agreeing versions", "LATER  written changes"]
+    assert not checked(release, (written_changes,))
+    assert not checked(release, (agreeing_versions,))
 
 
 def test_every_check_runs_though_one_fails(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
