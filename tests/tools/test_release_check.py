@@ -107,6 +107,19 @@ def test_the_conda_recipe_requires_what_the_project_requires() -> None:
     assert recipe_differences(ROOT) == []
 
 
+@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64", "win-64"])
+def test_rattler_build_renders_the_recipe_without_a_variant_of_ours(platform: str) -> None:
+    """Of what the documented command does, all that needs no channel."""
+    rattler = pytest.importorskip("rattler_build", reason="py-rattler-build is not installed")
+    recipe = rattler.Stage0Recipe.from_yaml((ROOT / "packaging/recipe.yaml").read_text())
+    config = rattler.RenderConfig(platform=rattler.PlatformConfig(target_platform=platform))
+    (variant,) = recipe.render(rattler.VariantConfig(), config)
+    made = variant.recipe.to_dict()
+    assert made["package"] == {"name": "fireassay", "version": PROJECT["version"]}
+    assert made["requirements"].get("build", []) == ([f"gcc_{platform}"] if platform.startswith("linux") else [])
+    assert ("uvloop >=0.20,<1" in made["requirements"]["run"]) == (platform != "win-64")
+
+
 def test_a_requirement_that_only_one_of_both_has_is_named(tmp_path: Path) -> None:
     (tmp_path / "packaging").mkdir()
     (tmp_path / "pyproject.toml").write_text(
