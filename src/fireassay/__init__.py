@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from fireassay.api.measuring import score as score
     from fireassay.api.record import Record as Record
     from fireassay.api.record import open as open
+    from fireassay.api.studies import comm as comm
+    from fireassay.api.studies import fleet as fleet
+    from fireassay.api.studies import profile as profile
+    from fireassay.api.studies import simulate as simulate
     from fireassay.api.timing import time as time
     from fireassay.api.verdict import Absent as Absent
     from fireassay.api.verdict import Estimate as Estimate
@@ -48,15 +52,19 @@ _HOMES = {
     "Record": "api.record",
     "Verdict": "api.verdict",
     "callbacks": "callbacks",
+    "comm": "api.studies",
     "compare": "api.comparison",
     "errors": "errors",
     "evaluate": "api.measuring",
+    "fleet": "api.studies",
     "load": "api.measuring",
     "open": "api.record",
     "probe": "probe",
+    "profile": "api.studies",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
     "score": "api.measuring",
+    "simulate": "api.studies",
     "testing": "testing",
     "time": "api.timing",
 }
@@ -70,15 +78,19 @@ __all__ = [
     "Verdict",
     "__version__",
     "callbacks",
+    "comm",
     "compare",
     "errors",
     "evaluate",
+    "fleet",
     "load",
     "open",
     "probe",
+    "profile",
     "read_experiment",
     "run",
     "score",
+    "simulate",
     "testing",
     "time",
 ]

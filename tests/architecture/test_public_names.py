@@ -10,15 +10,19 @@ def test_the_public_names_are_these() -> None:
     classes = ["Absent", "Chart", "Comparison", "Estimate", "Experiment", "Record", "Verdict"]
     functions = [
         "callbacks",
+        "comm",
         "compare",
         "errors",
         "evaluate",
+        "fleet",
         "load",
         "open",
         "probe",
+        "profile",
         "read_experiment",
         "run",
         "score",
+        "simulate",
         "testing",
         "time",
     ]

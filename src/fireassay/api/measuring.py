@@ -152,13 +152,13 @@ def texts_of(verb: str, flags: Mapping[str, object], problems: Iterable[Problem]
     """
     known = {item.name.lstrip("-").replace("-", "_"): item for item in flags_of(verb)}
     names = (*known, *others)
-    every = [*(_unknown(verb, name, value, names) for name, value in flags.items() if name not in names), *problems]
+    every = [*(unknown(verb, name, value, names) for name, value in flags.items() if name not in names), *problems]
     refuse_any(every, f"the arguments of fireassay.{verb}")
     texts: dict[str, Any] = {item.attribute: None for item in known.values()}
     return texts | {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
 
 
-def _unknown(verb: str, name: str, value: object, names: tuple[str, ...]) -> Problem:
+def unknown(verb: str, name: str, value: object, names: tuple[str, ...]) -> Problem:
     match = closest(name, names)
     fix = f"Did you mean {match}?" if match else f"There are {', '.join(names)}."
     return Problem(where=name, found=repr(value), allowed=f"a flag of `assay {verb}`", fix=fix)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fireassay import catalog, cli
-from fireassay.cli.verbs.fleet import ROUNDS, experiment_from
 from fireassay.errors import SpecError
+from fireassay.spec.flags.fleet import ROUNDS, experiment_from
 from fireassay.spec.hosts_file import hosts_in
 from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.workload import Kubernetes, Launcher

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api.cluster import cluster_of, seconds, worker_counts
 from fireassay.cli import main
-from fireassay.cli.support.cluster import cluster_of, seconds, worker_counts
 from fireassay.cli.verbs.simulate import VERB
 
 FLAGS = (

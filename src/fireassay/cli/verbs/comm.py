@@ -142,7 +142,7 @@ def probe_from(arguments: argparse.Namespace) -> Experiment:
 VERB = Verb(
     name="comm",
     group="measure",
-    call="fireassay.run",
+    call="fireassay.comm",
     summary="time collectives between workers: bandwidth as nccl-tests, latency, data checked",
     description="""Time collectives over torch.distributed, check the data of every timed call, seal the record, judge it.
 

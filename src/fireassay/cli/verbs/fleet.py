@@ -7,28 +7,15 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
 
 from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout, print_toml, write
 from fireassay.cli.support.verb import Verb, add_root, share
-from fireassay.errors import Problem, SpecError, refuse
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.fleet import DEFAULT, FIND_SHARE, PAIRS, TESTS, TRANSPORTS, fleet_arguments, matchings
-from fireassay.spec.hosts_file import hosts_in, launcher_of
-from fireassay.spec.load import checked
-
-ROUNDS: Final = 7
-FLAG_OF: Final = {
-    "launcher.hosts": "--hosts",
-    "launcher.kind": "--launcher",
-    "factor.levels": "--nodes",
-    "launches.per_configuration": "--rounds",
-    "launches.confidence": "--confidence",
-    "name": "--name",
-}
+from fireassay.spec.flags.fleet import DEFAULTS, experiment_from
+from fireassay.spec.fleet import TESTS, TRANSPORTS, fleet_arguments, matchings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,20 +25,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes; or a file with its [launcher]"
     )
     parser.add_argument("--nodes", type=int, metavar="N", help="how many it lends")
-    parser.add_argument("--tests", metavar="LIST", default=",".join(DEFAULT), help=f"of {', '.join(TESTS)} (default: {','.join(DEFAULT)})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"how often everything is tested (default: {ROUNDS})")
-    parser.add_argument("--pairs", default=str(PAIRS), metavar="N", help=f"tests of links: pairs of each node, or all (default: {PAIRS})")
-    parser.add_argument("--transport", default="tcp", metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)")
+    parser.add_argument("--tests", metavar="LIST", default=DEFAULTS["tests"], help=f"of {', '.join(TESTS)} (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=DEFAULTS["rounds"], metavar="N", help="how often everything is tested (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pairs", default=DEFAULTS["pairs"], metavar="N", help="tests of links: pairs of each node, or all (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--transport", default=DEFAULTS["transport"], metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)"
+    )
     parser.add_argument("--parallel", action="store_true", help="test disjoint pairs at once: sooner, and they share switches")
     parser.add_argument(
-        "--find", type=share, default=FIND_SHARE, metavar="SHARE", help="slowness that a fit fleet must exclude (default: 5%%)"
+        "--find", type=share, default=DEFAULTS["find"], metavar="SHARE", help="slowness that a fit fleet must exclude (default: 5%%)"
     )
-    parser.add_argument("--confidence", type=share, default=0.95, metavar="SHARE", help="1 - the chance of any false alarm (default: 95%%)")
+    parser.add_argument(
+        "--confidence",
+        type=share,
+        default=DEFAULTS["confidence"],
+        metavar="SHARE",
+        help="1 - the chance of any false alarm (default: 95%%)",
+    )
     parser.add_argument("--history", metavar="FOLDER", help="earlier records: is the fleet as a whole slower than it was?")
     parser.add_argument(
         "--drain-list", type=Path, metavar="FILE", help="write nodes and reasons: .json, .sh (Slurm health check), else text"
     )
-    parser.add_argument("--name", default="fleet", metavar="NAME", help="name of the record (default: fleet)")
+    parser.add_argument("--name", default=DEFAULTS["name"], metavar="NAME", help="name of the record (default: fleet)")
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done; start nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
@@ -137,49 +136,10 @@ def against_history(path: Path, arguments: argparse.Namespace) -> tuple[str, str
     return found.state, found.sentence
 
 
-def experiment_from(arguments: argparse.Namespace) -> Experiment:
-    """The tests that the flags describe. Raises SpecError: a flag or the file is invalid."""
-    words = [*(word for word in arguments.tests.split(",") if word), f"find={arguments.find:g}"]
-    if fleet_arguments(words).of("direction", "pair", "ring"):
-        words += [f"pairs={arguments.pairs}", f"transport={arguments.transport}", *(["parallel=yes"] if arguments.parallel else [])]
-    fleet_arguments(words)
-    launcher, nodes = _launcher(arguments)
-    data = {
-        "name": arguments.name,
-        "workload": {"runner": "fleet", "script": "fleet", "arguments": words, "work": "rounds"},
-        "launcher": launcher,
-        "factor": {"levels": [nodes]},
-        "gates": {"efficiency": "none"},
-        "noise": {"sentinel_s": 0.0},
-        "launches": {"per_configuration": arguments.rounds, "confidence": arguments.confidence},
-    }
-    try:
-        return checked(data, Path(), "the flags")
-    except SpecError as error:
-        problems = tuple(Problem(FLAG_OF.get(p.where.partition("[")[0], p.where), p.found, p.allowed, p.fix) for p in error.problems)
-        raise SpecError(problems, "the flags") from None
-
-
-def _launcher(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    """The table `launcher`, and the number of workers, one on each node that is lent."""
-    if (arguments.hosts is None) == (arguments.launcher is None):
-        found = "neither" if arguments.hosts is None else "both"
-        raise refuse("--hosts", f"{found} --hosts {'nor' if found == 'neither' else 'and'} --launcher", "one of them", source="the flags")
-    if arguments.hosts is not None:
-        if arguments.nodes is not None:
-            raise refuse("--nodes", f"{arguments.nodes}, with --hosts", "the nodes that --hosts names, or --launcher", source="the flags")
-        return {"kind": "nodes", "hosts": hosts_in(arguments.hosts)}, 1
-    if arguments.nodes is None or arguments.nodes < 1:
-        found = "nothing" if arguments.nodes is None else str(arguments.nodes)
-        raise refuse("--nodes", found, "the number of nodes that --launcher lends", source="the flags")
-    engine = launcher_of(arguments.launcher)
-    return {**(engine if isinstance(engine, dict) else {"kind": engine}), "workers_per_node": 1}, arguments.nodes
-
-
 VERB = Verb(
     name="fleet",
     group="measure",
-    call="fireassay.run",
+    call="fireassay.fleet",
     summary="test every node and link of a cluster, name the slow ones with a controlled rate of false alarms",
     description="""Test every node of a cluster in rounds of random order, seal the record, name the nodes to drain.
 

@@ -13,8 +13,9 @@ from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import WorkloadError
 from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.experiment import add_flags, experiment_from
-from fireassay.spec.flags.of_verb import KeyFlag, as_flag, declare, experiment_of, flags_of, given, put_all
+from fireassay.spec.flags.experiment import add_flags
+from fireassay.spec.flags.of_verb import declare
+from fireassay.spec.flags.profile import experiment_from, profiled, window_and_others
 
 if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import RunProgress
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The experiment's own flags, and those of the window."""
-    window, others = _flags()
+    window, others = window_and_others()
     add_flags(parser, others)
     declare(parser, window)
     add_root(parser, "where the record is made (default: records)")
@@ -54,32 +55,21 @@ def _run(arguments: argparse.Namespace) -> int:
     return show_profiles(path, arguments)
 
 
-def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
-    """The verb's flags: those of the window, and those that change the profiled launch."""
-    window = [item for item in flags_of("profile") if item.path.startswith("profile.")]
-    return window, [item for item in flags_of("profile") if item not in window]
-
-
 def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment with profiled launches and no others; one worker unless the flags say otherwise."""
     from fireassay.api.experiment_run import stored
 
-    if arguments.key_workers is None and arguments.experiment is None:
-        arguments.key_workers = "1"
-    window, others = _flags()
     base = stored(arguments.experiment, arguments.root)
-    experiment, folder = experiment_from(arguments, others, stored=base)
+    experiment, folder = experiment_from(arguments, base)
     if base is not None:
         allow(base.record, experiment, folder, arguments)
-    data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
-    problems = put_all(data, given(arguments, window))
-    return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder
+    return profiled(experiment, folder, arguments), folder
 
 
 VERB = Verb(
     name="profile",
     group="measure",
-    call="fireassay.run",
+    call="fireassay.profile",
     summary="profile a few training steps: traces in the record, and a summary",
     description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and summarise them.
 

@@ -8,6 +8,7 @@ import sys
 from fireassay.cli.support.output import add_formats, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
+from fireassay.spec.flags.simulate import DEFAULTS
 
 DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a fully known cluster, print the closed-form prediction, and
@@ -25,35 +26,55 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,4096 continues by the same factor")
     add("--step-time", required=True, metavar="S", help="time of a step on one worker: 1.0, 250ms")
-    add("--serial", type=float, default=0.0, metavar="F", help="serial share of the step (default: 0)")
-    add("--alpha", default="20us", metavar="S", help="latency of a message between two workers (default: 20us)")
+    add("--serial", type=float, default=DEFAULTS["serial"], metavar="F", help="serial share of the step (default: 0)")
+    add("--alpha", default=DEFAULTS["alpha"], metavar="S", help="latency of a message between two workers (default: 20us)")
     add(
         "--gbps",
         "--beta-gbps",
         dest="gbps",
         type=float,
-        default=10.0,
+        default=DEFAULTS["gbps"],
         metavar="N",
         help="bandwidth of a link, gigabits per second (default: 10)",
     )
-    add("--gradient", type=float, default=1e8, metavar="BYTES", help="bytes reduced over the workers in a step (default: 1e8)")
-    add("--buckets", type=int, default=1, metavar="N", help="number of buckets they are reduced in (default: 1)")
-    add("--overlap", type=float, default=0.0, metavar="F", help="share of the computation that communication may overlap (default: 0)")
-    add("--jitter", type=float, default=0.02, metavar="F", help="scatter of a worker's time from step to step (default: 0.02)")
-    add("--noise", type=float, default=0.01, metavar="F", help="scatter between launches (default: 0.01)")
-    add("--stragglers", type=float, default=0.0, metavar="F", help="share of the workers that are always slow (default: 0)")
+    add(
+        "--gradient",
+        type=float,
+        default=DEFAULTS["gradient"],
+        metavar="BYTES",
+        help="bytes reduced over the workers in a step (default: 1e8)",
+    )
+    add("--buckets", type=int, default=DEFAULTS["buckets"], metavar="N", help="number of buckets they are reduced in (default: 1)")
+    add(
+        "--overlap",
+        type=float,
+        default=DEFAULTS["overlap"],
+        metavar="F",
+        help="share of the computation that communication may overlap (default: 0)",
+    )
+    add(
+        "--jitter", type=float, default=DEFAULTS["jitter"], metavar="F", help="scatter of a worker's time from step to step (default: 0.02)"
+    )
+    add("--noise", type=float, default=DEFAULTS["noise"], metavar="F", help="scatter between launches (default: 0.01)")
+    add(
+        "--stragglers",
+        type=float,
+        default=DEFAULTS["stragglers"],
+        metavar="F",
+        help="share of the workers that are always slow (default: 0)",
+    )
     add("--slowdown", type=float, metavar="X", help="slowdown factor of these workers (default: 1.5)")
     add("--weak", action="store_true", help="the work grows with the workers")
-    add("--steps", type=int, default=20, metavar="N", help="steps per launch (default: 20)")
-    add("--launches", type=int, default=5, metavar="N", help="launches per worker count (default: 5)")
-    add("--seed", type=int, default=20260101, metavar="N", help="random seed; the same seed gives the same times")
-    add("--name", default="simulated", metavar="NAME", help="name of the record (default: simulated)")
+    add("--steps", type=int, default=DEFAULTS["steps"], metavar="N", help="steps per launch (default: 20)")
+    add("--launches", type=int, default=DEFAULTS["launches"], metavar="N", help="launches per worker count (default: 5)")
+    add("--seed", type=int, default=DEFAULTS["seed"], metavar="N", help="random seed; the same seed gives the same times")
+    add("--name", default=DEFAULTS["name"], metavar="NAME", help="name of the record (default: simulated)")
     add_root(parser, "where the record is made (default: records)")
     add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.cluster import answer, cluster_of
+    from fireassay.api.cluster import answer, cluster_of
     from fireassay.cli.support.judged import judge_and_show
     from fireassay.runners.experiment.run import run
 
@@ -67,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="simulate",
     group="measure",
-    call="fireassay.run",
+    call="fireassay.simulate",
     summary="simulate a training on a cluster with known links, serial work and jitter",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
