@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from fireassay.cli.support.judged import judged
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.reports.exports.export import Subject
+from fireassay.reports.exports.support import tracked as shared
 from fireassay.reports.exports.support.training_runs import training_runs
 from tests.api.senders import test_wandb
 from tests.builders import frame
@@ -28,6 +30,14 @@ from tests.runners.making import experiment
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of the trackers' libraries
 
 DIGEST, RUN = "ab" * 32, "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record's own runs are about other tests: one, without files and curves."""
+    runs = shared.runs
+    monkeypatch.setattr(shared, "runs", lambda subject: (replace(run, curves=()) for run in islice(runs(subject), 1)))
+    monkeypatch.setattr(shared, "files", lambda *_: {})
 
 
 def logged(training: Subject, tracker: str, run: str, *, launch: int = 0, digest: str = DIGEST, **about: str) -> Subject:
