@@ -65,7 +65,7 @@ def _found(client: MlflowClient, home: str, key: str) -> Sequence[Any]:
 
 def _added(client: MlflowClient, training: TrainingRun, parent: str, subject: Subject) -> str | None:
     """Add the verdict to a run that the training made.  None: added; empty: it was there; else why not."""
-    from mlflow.entities import Metric
+    from mlflow.entities import Metric, RunTag
     from mlflow.exceptions import MlflowException
 
     try:
@@ -92,8 +92,7 @@ def _added(client: MlflowClient, training: TrainingRun, parent: str, subject: Su
         "fireassay.run": parent,
         ADDED: key,
     }
-    for name, value in about.items():  # the last of them says that all is there
-        client.set_tag(training.run, name, value[:MAX_TAG])
+    client.log_batch(training.run, tags=[RunTag(name, value[:MAX_TAG]) for name, value in about.items()])  # last: all is there
     return None
 
 

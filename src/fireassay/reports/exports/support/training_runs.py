@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from fireassay.metrics.metric import ALL
 from fireassay.reports.exports.export import Subject
 from fireassay.reports.exports.support import tracked
 from fireassay.reports.exports.values import ValueRow
 
-PREFIX = "fireassay/"  # of the values in a run that has names of its own
+PREFIX: Final = "fireassay/"  # of the values in a run that has names of its own
 
 
 @dataclass(frozen=True, kw_only=True)
