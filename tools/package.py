@@ -4,6 +4,9 @@ Builds an sdist and from it a wheel, and the wheel of the probe, and checks thei
 gets the tag that the symbols of its core allow (auditwheel).  The probe is imported in an empty environment; then the wheel is installed
 beside it with its dependencies alone, no compiler in sight, and both commands run with the compiled core; then each is uninstalled without
 the other.  What passed is left in dist/, in place of what was there.
+
+What a build and the wheel require is linked from this environment: to unpack it again takes longer than all the rest, and shows nothing of the
+wheel.  That an index has it is seen by tools/release_check.py.
 """
 
 from __future__ import annotations
@@ -14,10 +17,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Callable
+from email import message_from_bytes
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -35,6 +43,7 @@ SOURCE_TOP = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml
 MOST = {".whl": 4_000_000, ".gz": 3_500_000}  # bytes of a distribution: 3.3 and 2.6 million in December 2026
 MOST_OF_A_FILE = 128 * 1024  # in it; what is larger is data, which belongs elsewhere
 MOST_IN_GIT = 256 * 1024  # of a file of the repository
+COMPILES = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}  # once, not in each command
 VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
 COMMANDS = (  # in the empty environment, and what each prints
     (("fireassay", "--help"), "usage: "),
@@ -60,8 +69,11 @@ def built(folder: Path) -> tuple[Path, Path]:
 
 def built_wheel(sdist: Path, folder: Path, compiler: dict[str, str] | None = None) -> Path:
     """The wheel of an sdist, with what pyproject.toml says a build needs and nothing else; variables of another compiler than this machine's."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir", "--wheel-dir", folder, sdist]
-    subprocess.run(command, check=True, env=os.environ | clock() | (compiler or {}))
+    with tempfile.TemporaryDirectory() as apart:
+        bin_ = empty(Path(apart))
+        link(needed(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]), bin_)
+        pip = [sys.executable, "-m", "pip", "--python", bin_ / "python", "wheel", "--no-build-isolation", "--no-cache-dir", "--no-deps"]
+        subprocess.run([*pip, "--quiet", "--wheel-dir", folder, sdist], check=True, env=os.environ | clock() | (compiler or {}))
     (wheel,) = folder.glob("*.whl")
     return portable(wheel)
 
@@ -144,21 +156,27 @@ def main() -> int:
         if found := [*found, *large_in_git(ROOT)]:
             print("\n".join(found), file=sys.stderr)
             return 1
-        try_alone(folder, wheel, probe)
+        try_alone(folder, wheel, probe, linked=True)
         keep(wheel.parent, DIST)
     print(f"dist/{wheel.name} and {probe.name}: built, checked, installed alone and together, run")
     return 0
 
 
-def try_alone(folder: Path, wheel: Path, probe: Path, and_then: Callable[[Path], None] = lambda _: None) -> None:
-    """Install both where nothing else is, run them and remove one. Raises SystemExit: a command does not give what it must."""
+def try_alone(folder: Path, wheel: Path, probe: Path, and_then: Callable[[Path], None] = lambda _: None, *, linked: bool = False) -> None:
+    """Install both where nothing else is, run them and remove one; with the index's dependencies, or links to those of this environment.
+
+    Raises SystemExit: a command does not give what it must.
+    """
     bin_ = empty(folder / "empty")
     install(bin_, "install", "--no-index", probe)
     expect_probe(bin_, of="fireassay_probe")
-    install(bin_, "install", "--only-binary", ":all:", wheel)
+    if linked:
+        (metadata,) = (data for name, data in contents(wheel).items() if name.endswith(".dist-info/METADATA"))
+        link(needed(message_from_bytes(metadata).get_all("Requires-Dist", [])), bin_)
+    install(bin_, "install", *(("--no-index",) if linked else ("--only-binary", ":all:")), wheel)
     expect_probe(bin_, of="site-packages")
     for words, expected in (*COMMANDS, (("fireassay", "-V"), f"\ncommit  {git('rev-parse', 'HEAD')[:12]}")):
-        result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
+        result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False, env=COMPILES)
         if result.returncode not in VERDICTS or expected not in result.stdout:
             raise SystemExit(f"{' '.join(words)}: exit code {result.returncode}, without {expected!r}\n{result.stdout}{result.stderr}")
     and_then(bin_)
@@ -168,14 +186,34 @@ def try_alone(folder: Path, wheel: Path, probe: Path, and_then: Callable[[Path],
 
 def empty(folder: Path) -> Path:
     """Where the programs of a new environment are."""
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     return folder / "bin"
 
 
 def install(bin_: Path, *words: str | Path) -> None:
-    """Let pip do it, without a compiler in reach; bytecode is made of what runs."""
-    command = [bin_ / "python", "-m", "pip", *words, "--quiet", "--disable-pip-version-check"]
+    """Let this environment's pip do it there, without a compiler in reach; bytecode is made of what runs."""
+    command = [sys.executable, "-m", "pip", "--python", bin_ / "python", *words, "--quiet", "--disable-pip-version-check"]
     subprocess.run([*command, *(["--no-compile"] if "install" in words else [])], check=True, env=os.environ | {"PATH": str(bin_)})
+
+
+def needed(requirements: list[str]) -> list[Distribution]:
+    """The installed distributions that are required, and what these require. Raises PackageNotFoundError: one is not installed."""
+    waiting, found = list(requirements), dict[str, Distribution]()
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            one = distribution(requirement.name)
+            waiting += () if one.name in found else one.requires or ()
+            found[one.name] = one
+    return list(found.values())
+
+
+def link(distributions: list[Distribution], bin_: Path) -> None:
+    """Their folders and files into an environment's packages."""
+    (site,) = bin_.parent.glob("lib/python3*/site-packages")
+    for one in distributions:
+        for name in {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}:
+            (site / name).symlink_to(Path(one.locate_file(name)))
 
 
 def expect_probe(bin_: Path, *, of: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tools.package import LICENSE, MOST_OF_A_FILE, ROOT, flaws, keep, large_in_git
+from tools.package import LICENSE, MOST_OF_A_FILE, ROOT, empty, flaws, keep, large_in_git, link, needed
 
 
 def test_only_the_newest_distributions_are_kept(tmp_path: Path) -> None:
@@ -64,6 +65,16 @@ def test_an_sdist_holds_no_tests(tmp_path: Path) -> None:
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     assert flaws(path) == ["stray: tests/test_x.py"]
+
+
+def test_an_environment_holds_what_is_required_and_nothing_else(tmp_path: Path) -> None:
+    found = needed(["jinja2>=3.1,<4", "absent; sys_platform == 'nowhere'", "absent; extra == 'more'"])
+    assert {one.name.lower() for one in found} == {"jinja2", "markupsafe"}
+    bin_ = empty(tmp_path / "empty")
+    link(found, bin_)
+    code = "import importlib.metadata as m; print(sorted(one.name.lower() for one in m.distributions())); import jinja2, markupsafe, pytest"
+    done = subprocess.run([bin_ / "python", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr.splitlines()[-1]) == ("['jinja2', 'markupsafe']\n", "ModuleNotFoundError: No module named 'pytest'")
 
 
 def test_no_file_of_the_repository_is_too_large_for_it() -> None:
