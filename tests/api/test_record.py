@@ -24,9 +24,14 @@ from fireassay.record.tables import TABLES
 from fireassay.reports.charts import model
 from fireassay.spec.kind import kind_of
 from tests.api.conftest import GOOD
+from tests.importers.reading import imported as loads
+from tests.importers.samples import posted
+from tests.importers.test_osu import ALLREDUCE
+from tests.importers.timings.made import imported as timings
 from tests.statuses import RECORDS
 from tests.tiers import some
 from tests.verdict.making import good
+from tests.watched_made import watched
 
 
 def test_a_record_is_opened_by_name_path_and_latest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +194,20 @@ def test_what_a_notebook_shows_is_small_and_escaped(record: fireassay.Record) ->
     )
     assert "inconclusive" in shown[1]
     assert "1.70 [1.00, 2.88]" in shown[2]
+
+
+@pytest.mark.slow
+def test_a_notebook_shows_records_of_other_kinds(tmp_path: Path) -> None:
+    records = [
+        watched(tmp_path / "watched"),
+        loads(tmp_path / "load", "agg_one.json", posted("agg_one.json").replace('"hw": "', '"hw": "<script>alert(1)</script>'))[0].path,
+        loads(tmp_path / "collectives", "osu_np4.txt", ALLREDUCE)[0].path,
+        timings(tmp_path / "calls", "megatron.log")[0].path,
+    ]
+    for path in records:
+        shown = fireassay.open(path)._repr_html_()
+        assert "not judged" not in shown
+        assert "<script" not in shown
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
