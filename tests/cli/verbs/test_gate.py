@@ -148,7 +148,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_a_change_that_waits_much_longer_fails_and_nothing_is_left(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repository / "work.py").write_text("import time\n\ntime.sleep(1.5)\n")
-    code = main(["gate", "main", "--junit", "gate.xml", "--markdown", "gate.md", "--", "python", "work.py", "--margin", "5%"])
+    code = main(["gate", "main", "--pairs", "6", "--junit", "gate.xml", "--markdown", "gate.md", "--", "python", "work.py", "--margin", "5%"])
     shown = capsys.readouterr()
     assert code == 1, shown
     assert shown.out.startswith("FAIL  ")
@@ -174,11 +174,11 @@ def test_a_command_that_fails_is_an_error_in_every_file(repository: Path, capsys
 @pytest.mark.deep
 @pytest.mark.slow
 def test_the_compare_that_a_failed_gate_offers_decides_as_the_gate_did(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A change that waits less and computes six times as much: wall time would decide otherwise."""
+    """A change that waits less and computes eight times as much: wall time would decide otherwise."""
     script = "import time\n\nsum(range({n}))\ntime.sleep({s})\n"
-    (repository / "work.py").write_text(script.format(n=4_000_000, s=0.8))
+    (repository / "work.py").write_text(script.format(n=1_000_000, s=0.4))
     git(repository, "commit", "-q", "-a", "-m", "slow")
-    (repository / "work.py").write_text(script.format(n=24_000_000, s=0))
+    (repository / "work.py").write_text(script.format(n=8_000_000, s=0))
     assert main(["gate", "main", "--primary", "trial_cpu_time", "--pairs", "6", "--quiet", "--", "python", "work.py"]) == 1
     shown = capsys.readouterr().out
     command = shlex.split(shown[shown.index("assay compare") :].partition("\nrecord")[0].replace("\\\n", " "))
