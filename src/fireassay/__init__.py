@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
+    from fireassay.api.jobs.studies import comm as comm
+    from fireassay.api.jobs.studies import fleet as fleet
+    from fireassay.api.jobs.studies import profile as profile
+    from fireassay.api.jobs.studies import simulate as simulate
     from fireassay.api.measuring import evaluate as evaluate
     from fireassay.api.measuring import load as load
     from fireassay.api.measuring import read_experiment as read_experiment
@@ -31,10 +35,6 @@ if TYPE_CHECKING:
     from fireassay.api.measuring import score as score
     from fireassay.api.record import Record as Record
     from fireassay.api.record import open as open
-    from fireassay.api.studies import comm as comm
-    from fireassay.api.studies import fleet as fleet
-    from fireassay.api.studies import profile as profile
-    from fireassay.api.studies import simulate as simulate
     from fireassay.api.timing import time as time
     from fireassay.api.verdict import Absent as Absent
     from fireassay.api.verdict import Estimate as Estimate
@@ -52,19 +52,19 @@ _HOMES = {
     "Record": "api.record",
     "Verdict": "api.verdict",
     "callbacks": "callbacks",
-    "comm": "api.studies",
+    "comm": "api.jobs.studies",
     "compare": "api.comparison",
     "errors": "errors",
     "evaluate": "api.measuring",
-    "fleet": "api.studies",
+    "fleet": "api.jobs.studies",
     "load": "api.measuring",
     "open": "api.record",
     "probe": "probe",
-    "profile": "api.studies",
+    "profile": "api.jobs.studies",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
     "score": "api.measuring",
-    "simulate": "api.studies",
+    "simulate": "api.jobs.studies",
     "testing": "testing",
     "time": "api.timing",
 }

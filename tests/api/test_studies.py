@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fireassay
-from fireassay.api import studies
+from fireassay.api.jobs import studies
 from fireassay.cli.verbs.comm import VERB as COMM
 from fireassay.cli.verbs.fleet import VERB as FLEET
 from fireassay.errors import SpecError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.cluster import cluster_of, seconds, worker_counts
+from fireassay.api.jobs.cluster import cluster_of, seconds, worker_counts
 from fireassay.cli import main
 from fireassay.cli.verbs.simulate import VERB
 

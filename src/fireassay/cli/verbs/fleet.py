@@ -25,12 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes; or a file with its [launcher]"
     )
     parser.add_argument("--nodes", type=int, metavar="N", help="how many it lends")
-    parser.add_argument("--tests", metavar="LIST", default=DEFAULTS["tests"], help=f"of {', '.join(TESTS)} (default: %(default)s)")
+    parser.add_argument("--tests", metavar="LIST", default=DEFAULTS["tests"], help=f"of {', '.join(TESTS)} (default: {DEFAULTS['tests']})")
     parser.add_argument(
-        "--rounds", type=int, default=DEFAULTS["rounds"], metavar="N", help="how often everything is tested (default: %(default)s)"
+        "--rounds",
+        type=int,
+        default=DEFAULTS["rounds"],
+        metavar="N",
+        help=f"how often everything is tested (default: {DEFAULTS['rounds']})",
     )
     parser.add_argument(
-        "--pairs", default=DEFAULTS["pairs"], metavar="N", help="tests of links: pairs of each node, or all (default: %(default)s)"
+        "--pairs", default=DEFAULTS["pairs"], metavar="N", help=f"tests of links: pairs of each node, or all (default: {DEFAULTS['pairs']})"
     )
     parser.add_argument(
         "--transport", default=DEFAULTS["transport"], metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)"

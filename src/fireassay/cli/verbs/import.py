@@ -52,7 +52,7 @@ audited, and compared where the conditions allow. Facts that are not in the file
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
     assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google, asv
-    assay import monday.log tuesday.log         Megatron-LM or torchtitan, as printed: mean step times
+    assay import monday.log tuesday.log         Megatron-LM or torchtitan, as printed
     assay import final_summary.json             TraceML
     assay import rank*.pt.trace.json.gz         torch.profiler or any Chrome trace, one per rank
     assay import train.nsys-rep                 Nsight Systems, or its export as sqlite

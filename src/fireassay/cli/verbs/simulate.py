@@ -74,7 +74,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.cluster import answer, cluster_of
+    from fireassay.api.jobs.cluster import answer, cluster_of
     from fireassay.cli.support.judged import judge_and_show
     from fireassay.runners.experiment.run import run
 

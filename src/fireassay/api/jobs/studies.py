@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.api.cluster import cluster_of
 from fireassay.api.experiment_run import Progress
+from fireassay.api.jobs.cluster import cluster_of
 from fireassay.api.measuring import measured, texts_of, unknown
 from fireassay.api.record import ROOT, Record
 from fireassay.errors import Problem, refuse_any
