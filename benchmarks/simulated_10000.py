@@ -47,7 +47,7 @@ STAGES = ("simulate", "verify", "report")
 
 def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Compute, write and seal the record, without showing it."""
-    from fireassay.cli.support.cluster import cluster_of as read
+    from fireassay.api.jobs.cluster import cluster_of as read
     from fireassay.cli.support.verb import Parser
     from fireassay.cli.verbs.simulate import VERB
     from fireassay.runners.experiment.run import run

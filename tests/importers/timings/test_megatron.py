@@ -16,7 +16,11 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.importers.support.base import Imported
 from fireassay.importers.timings.support.importing import import_timings, recognised
 from fireassay.record.reader import open_record
+from fireassay.reports.build_view import build
+from fireassay.reports.pages.record import page
+from fireassay.verdict.judge import judge
 from tests.importers.timings.made import FILES, one, times, value_of
+from tests.reports.pages.screens import flat
 
 pytestmark = pytest.mark.slow
 MEGATRON, TITAN = ((FILES / name).read_text() for name in ("megatron.log", "torchtitan.log"))
@@ -56,6 +60,7 @@ def test_the_mean_of_a_posted_log_agrees_with_its_time_stamps(tmp_path: Path) ->
     }
     assert told["doubts"] == ["16 steps made no update (a loss scale, or NaN), and their time is in the mean"]
     assert any("single steps" in sentence for sentence in told["missing"])
+    assert "12.1 s a step: one launch" in flat(page(build(measured, judge(measured))))
 
 
 def test_a_resumed_job_is_another_launch_whether_it_says_so_or_repeats_steps(tmp_path: Path) -> None:

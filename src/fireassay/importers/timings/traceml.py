@@ -84,7 +84,7 @@ TIMER = Timer(
     meanings={
         "launch": "a run: one summary",
         "trial": "the same: the mean over its steps and ranks",
-        "call": "a training step",
+        "call": "a step",
         "time": "seconds of a step by the GPU's events if every step has them, else by the host's clock",
         "waits": "for the GPU's events where it uses them; by the host's clock for the return of the phases",
         "figures": "means of the phases over steps and ranks, and the slowest rank",

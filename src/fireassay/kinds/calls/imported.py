@@ -73,7 +73,7 @@ def _times(view: View) -> dict[str, Value]:
 def _headline(view: View) -> str:
     values = list(_times(view).values())
     if len(values) == 1:
-        return _time(values[0])
+        return _time(values[0], _call(view))
     known = [value for value in values if isinstance(value, Estimate)]
     single = sum(value.n_launches == 1 for value in known)
     enough = sum(value.n_launches >= MIN_LAUNCHES for value in known)
@@ -85,10 +85,15 @@ def _headline(view: View) -> str:
     return f"{count(len(values), 'benchmarks')}{', ' if parts else ''}{', '.join(parts)}"
 
 
-def _time(value: Value) -> str:
+def _time(value: Value, call: str) -> str:
     if isinstance(value, Absent):
         return value.detail
-    return f"{show(value).text} a call: {NO_INTERVAL}" if value.n_launches == 1 else f"{show(value).full} a call"
+    return f"{show(value).text} {call}: {NO_INTERVAL}" if value.n_launches == 1 else f"{show(value).full} {call}"
+
+
+def _call(view: View) -> str:
+    """What the program calls a call."""
+    return str(((view.measured.foreign or {}).get("meanings") or {}).get("call") or "a call")
 
 
 def _lines(view: View) -> Iterator[Line]:
@@ -126,7 +131,7 @@ def brief(view: View) -> tuple[Section, ...]:
 def _table(view: View, most: int | None = None) -> Table:
     foreign = view.measured.foreign or {}
     theirs = own_numbers(foreign, SHOWN)
-    heads = (Head(text="benchmark"), Head(text="time of a call"), Head(text="launches"), Head(text=f"by {foreign.get('title')}"))
+    heads = (Head(text="benchmark"), Head(text=f"time of {_call(view)}"), Head(text="launches"), Head(text=f"by {foreign.get('title')}"))
     times, shared = _times(view), _shared([column.label for column in view.columns])
     rows = tuple(
         (
