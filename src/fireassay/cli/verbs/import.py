@@ -7,29 +7,14 @@ import dataclasses
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fireassay import catalog
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root, loss
-from fireassay.clock import SystemClock
-from fireassay.errors import refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
+from fireassay.importers.support.tools import EVERY
 from fireassay.printable import json_text
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from fireassay.importers.support.base import Imported
-
-TOOLS = catalog.names("importers")
-HARNESSES = catalog.names("importers.harnesses")
-OTHERS = ("nccl_tests", "osu", "mllog")  # whose results are no loads
-TIMERS = catalog.names("importers.timings")
-PROFILERS = catalog.names("importers.profiles")
-EVERY = (*TOOLS, *OTHERS, *HARNESSES, *TIMERS, *PROFILERS)
-PACKAGES = ("importers", "importers.harnesses", "importers.timings", "importers.profiles")
 DESCRIPTION = f"""\
 Read results of another load generator, evaluation harness or timing tool and write them as a sealed record, which can be reported,
 audited, and compared where the conditions allow. Facts that are not in the file stay unknown.
@@ -94,13 +79,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record.staging import staged
+    from fireassay.api.records.importing import imported_from
+    from fireassay.importers.harnesses.support.importing import Wanted
     from fireassay.reports.pages.record_list import page
 
-    root = arguments.root
-    with bar("importing") as advance, staged(root) as arguments.root:
-        imported = [dataclasses.replace(record, path=root / record.path.name) for record in _imported(arguments, advance)]
-    arguments.root = root
+    names = ("name", "margin", "metric", "most_failed")
+    wanted = Wanted(varying=tuple(arguments.varying), **{name: getattr(arguments, name) for name in names})
+    with bar("importing") as advance:
+        imported = imported_from(arguments.files, arguments.root, tool=arguments.tool, wanted=wanted, on_progress=advance)
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
     source = " and ".join(file.name or str(file) for file in arguments.files)
@@ -118,81 +104,10 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
-    """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
-    from fireassay.importers.harnesses.support.importing import Wanted, import_evaluations, recognised
-    from fireassay.importers.support.importing import import_results
-    from fireassay.importers.timings.support import importing as timings
-
-    tool = _known(arguments.tool)
-    if timer := tool if tool in TIMERS else "" if tool else timings.recognised(arguments.files):
-        _refuse_sides(arguments, several=True)
-        return timings.import_timings(timer, arguments.files, arguments.root, clock=SystemClock(), name=arguments.name)
-    if profiler := _profiler(tool, arguments.files):
-        return _traces(profiler, arguments, advance)
-    harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
-    if harness:
-        wanted = Wanted(
-            name=arguments.name,
-            margin=arguments.margin,
-            metric=arguments.metric,
-            varying=tuple(arguments.varying),
-            most_failed=arguments.most_failed,
-        )
-        return import_evaluations(harness, arguments.files, arguments.root, clock=SystemClock(), wanted=wanted, on_progress=advance)
-    _refuse_sides(arguments)
-    (file,) = arguments.files
-    return import_results(file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
-
-
-def _profiler(tool: str, files: Sequence[Path]) -> str:
-    """The profiler that wrote the files; empty if none did."""
-    from fireassay.importers.profiles.support.importing import recognised
-
-    return tool if tool in PROFILERS else "" if tool else recognised(files)
-
-
-def _traces(profiler: str, arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
-    """The record of a job's traces, with the summary that `assay profile` makes of its own."""
-    from fireassay.cli.support.nsight import exported
-    from fireassay.frames.training.profile_summary import summary
-    from fireassay.importers.profiles.support.importing import import_traces
-
-    _refuse_sides(arguments, several=True)
-    with exported(arguments.files) as files:
-        return import_traces(
-            profiler, files, arguments.root, clock=SystemClock(), summarise=summary, name=arguments.name, on_progress=advance
-        )
-
-
-def _known(given: str) -> str:
-    """The tool's name, if there is such a tool. Raises SpecError: there is none."""
-    from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
-
-    tool = given.replace("-", "_")
-    named = (*EVERY, *(name for package in PACKAGES for name in catalog.third_party(package)))
-    if tool and tool not in named:
-        words = [name.replace("_", "-") for name in named]
-        raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
-    return tool
-
-
-def _refuse_sides(arguments: argparse.Namespace, *, several: bool = False) -> None:
-    """Refuse the flags of a harness; and several paths, unless they are launches of a timing tool or traces of one job."""
-    flags = ("margin", "metric", "varying", "most_failed")
-    given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
-    paths = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 and not several else []
-    if paths or given:
-        names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        allowed = f"one file or folder of a load generator; several paths and these flags of {names}; several paths of one timing tool or profiler"
-        fix = f"Import each alone, or name the harness: --from {names}"
-        raise refuse("assay import", ", ".join((*paths, *given)), allowed, fix, source="the import")
-
-
 VERB = Verb(
     name="import",
     group="records",
-    call="fireassay.importers.support.importing.import_results",
+    call="fireassay.api.records.importing.imported_from",
     summary="make a record from results of another tool: a load generator, harness or timing tool",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
