@@ -252,7 +252,7 @@ def test_with_trust_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_verb_that_runs_what_a_record_says_asks() -> None:
     """A verb that gets an experiment from a record, by whatever of these ways, has the flag and the question."""
-    ways = re.compile(r"\b(?:stored|recorded_load|resume|again|Checking)\(")
+    ways = re.compile(r"\b(?:stored|recorded_load|resume|again|run_again|Checking)\(")
     asks = ("compare", "fleet")  # the first asks `again` only what is gone, to advise; the other's history is only read
     verbs = [
         path for path in Path(origin.__file__).parents[1].glob("cli/verbs/*.py") if path.stem not in asks and ways.search(path.read_text())

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fireassay.api.sides import Watch, days, unwatched, whole
+from fireassay.api import experiment_run
+from fireassay.api.experiment_run import Progress
+from fireassay.api.sides import Watch, days, refuse_itself, side, unwatched, whole
+from fireassay.api.trust import refuse_foreign
 from fireassay.clock import SystemClock
 from fireassay.errors import RecordError, refuse
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.launchers.support import interpreter
+from fireassay.printable import remark
 from fireassay.record import environment
 from fireassay.record.secrets.redact import secret_values
 from fireassay.runners.experiment.script import changed_file, script_identity, with_secrets
@@ -22,6 +26,7 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Mismatch, Side
 from fireassay.verdict.reproduction import Reproduction, another_experiment, reproduction
 
+MayRun = Callable[[Path, Experiment, Path], None]  # of a record, its experiment and the folder of its code
 VERBS: Final = {"calls": "time", "collectives": "comm", "evaluation": "evaluate", "serving": "load"}  # others: run
 
 
@@ -88,10 +93,52 @@ def changed_script(measured: RecordData, folder: Path, *, force: bool) -> str:
     return changed
 
 
+def reproduce(
+    record: Path, root: Path, *, folder: Path | None = None, force: bool = False, on_progress: Progress | None = None
+) -> tuple[Reproduction, Path]:
+    """Run a record's experiment again with the same seeds; whether the two agree, and the new record.
+
+    Args:
+        record: a record that was made by this user on this machine.
+        root: where the new record is made.
+        folder: of the script; default: as recorded.
+        force: run even if the script or another condition of identity has changed.
+        on_progress: called several times a second.
+
+    Raises:
+        SpecError: the script has changed, or the record is foreign. RecordError: it was imported, or is damaged. Others as `run`.
+    """
+    first = side(record)
+    other = run_again(record, first.measured, root, folder=folder, force=force, on_progress=on_progress)
+    return reproduced(first, other, force=force), other
+
+
+def run_again(
+    record: Path,
+    measured: RecordData,
+    root: Path,
+    *,
+    folder: Path | None = None,
+    force: bool = False,
+    may_run: MayRun = refuse_foreign,
+    on_progress: Progress | None = None,
+) -> Path:
+    """A new record of the same experiment; `may_run` raises if it may not be run. Raises as `reproduce`."""
+    refuse_imported(measured, str(record))
+    where = script_folder(measured, folder)
+    if changed := changed_script(measured, where, force=force):
+        remark(f"{changed} has changed since the record was made")
+    may_run(record, measured.experiment, where)
+    return experiment_run.run(again(measured), folder=where, root=root, on_progress=on_progress)
+
+
 def reproduced(
-    first: Side, second: Side, history: str | None, day_to_day: float | None, *, force: bool, watch: Watch = unwatched
+    first: Side, other: Path, history: str | None = None, day_to_day: float | None = None, *, force: bool = False, watch: Watch = unwatched
 ) -> Reproduction:
-    """True if the second record reproduces the first."""
+    """Whether the other record reproduces the first. Raises SpecError: it is the first."""
+    label = other.resolve().name
+    second = side(other, label if label != first.label else f"{label} (again)", watch)
+    refuse_itself((first, second), "--against")
     between = days(history, day_to_day, (first, second), (), watch)
     comparison = compare((first, second), force=True, days=between)
     return reproduction(comparison, first, second, force=force, days=between)

@@ -21,6 +21,7 @@ from fireassay.record.lookup import LATEST
 if TYPE_CHECKING:
     from fireassay.api.reproducing import Expected
     from fireassay.frames.record_data import RecordData
+    from fireassay.spec.experiment import Experiment
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,15 +53,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run and arguments.against is None:
         return _dry_run(arguments, path)
     first = sides.side(path, watch=bar)
-    if arguments.against is None:
-        reproducing.refuse_imported(first.measured, arguments.record)
-        other = _again(arguments, path, first.measured)
-    else:
-        other = lookup.find(arguments.against, arguments.root)
-    label = other.resolve().name
-    second = sides.side(other, label if label != first.label else f"{label} (again)", bar)
-    sides.refuse_itself((first, second), "--against")
-    result = reproducing.reproduced(first, second, arguments.history, arguments.day_to_day, force=arguments.force, watch=bar)
+    other = _again(arguments, path, first.measured) if arguments.against is None else lookup.find(arguments.against, arguments.root)
+    result = reproducing.reproduced(first, other, arguments.history, arguments.day_to_day, force=arguments.force, watch=bar)
     emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(other))), arguments)
     if plain_stdout(arguments):
         say(f"record: {other}")
@@ -69,17 +63,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _again(arguments: argparse.Namespace, path: Path, measured: RecordData) -> Path:
     """A new record of the same experiment. Ctrl-C keeps the measurements; continue with `assay resume`, then --against."""
-    from fireassay.api import experiment_run, reproducing
+    from fireassay.api.reproducing import run_again
     from fireassay.cli.support.progress import display
 
-    folder = reproducing.script_folder(measured, arguments.folder)
-    if changed := reproducing.changed_script(measured, folder, force=arguments.force):
-        say(f"note: {changed} has changed since the record was made", file=sys.stderr)
-    allow(path, measured.experiment, folder, arguments)
-    spec = reproducing.again(measured)
+    def may_run(record: Path, experiment: Experiment, folder: Path) -> None:
+        allow(record, experiment, folder, arguments)
+
+    folder, force = arguments.folder, arguments.force
     try:
         with display(sys.stderr, quiet=arguments.quiet) as show:
-            return experiment_run.run(spec, folder=folder, root=arguments.root, on_progress=show)
+            return run_again(path, measured, arguments.root, folder=folder, force=force, may_run=may_run, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
             f"{error}\n\nThen compare the two, with the path that it prints:\n\n"
@@ -147,7 +140,7 @@ def _condition_lines(found: Expected) -> list[str]:
 VERB = Verb(
     name="reproduce",
     group="records",
-    call="fireassay.api.reproducing.reproduced",
+    call="fireassay.api.reproducing.reproduce",
     summary="run a record's experiment again here, and compare the two",
     description="""Run a record's experiment again on this machine, with the same seeds, into a new record; list every condition that
 differs, and say metric by metric whether the two agree within their intervals.
