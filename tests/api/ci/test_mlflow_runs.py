@@ -35,6 +35,12 @@ def runs(where: str, name: str = "assay-history") -> list[Any]:
     return list(client.search_runs([each.experiment_id for each in client.search_experiments(filter_string=f"name = '{name}'")]))
 
 
+def test_a_folder_that_is_not_there_is_not_made_to_read_it(where: str, tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacks, match="there is no such folder"):
+        load(where, tmp_path)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_gate_is_a_run_with_its_numbers_and_is_read_back_as_it_was(where: str, tmp_path: Path) -> None:
     reachable(where, tmp_path)
     assert load(where, tmp_path) == []

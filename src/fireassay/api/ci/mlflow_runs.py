@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.api import exporting
-from fireassay.api.senders.support.mlflow_client import MAX_TAG, allowed_name, experiment, experiments, opened
+from fireassay.api.senders.support.mlflow_client import MAX_TAG, allowed_name, experiment, experiments, folder, opened
 from fireassay.errors import EnvironmentLacks
 from fireassay.printable import one_line
 from fireassay.record.secrets.redact import redact
@@ -53,6 +53,8 @@ class Runs:
             return f"{self.shown}{', kept before' if before else ''}"
 
     def load(self) -> list[Kept]:
+        if (local := folder(self.destination)) is not None and not local.is_dir():  # MLflow would make it
+            raise EnvironmentLacks(f"{self.shown}: there is no such folder")
         with self._client() as client:
             runs = list(_runs(client, experiments(client, self.experiment)))
         return [one for run in runs for one in read(_line(run.data.tags), f"{self.shown}, run {run.info.run_id}")]

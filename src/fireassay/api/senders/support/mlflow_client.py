@@ -56,9 +56,14 @@ def experiment(client: MlflowClient, name: str) -> str:
         raise
 
 
+def folder(destination: str) -> Path | None:
+    """The folder that a destination is; None: a server or another store."""
+    return Path(destination).resolve() if destination and ":/" not in destination else None
+
+
 def _uri(destination: str) -> str | None:
     """None: MLflow's own default."""
-    return destination if not destination or ":/" in destination else Path(destination).resolve().as_uri()
+    return local.as_uri() if (local := folder(destination)) is not None else destination
 
 
 def allowed_name(name: str) -> str:
