@@ -53,7 +53,7 @@ def fleet(*, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None =
     >>> import fireassay
     >>> fireassay.fleet(hosts="nodes.txt", launcher="slurm")
     Traceback (most recent call last):
-    fireassay.errors.SpecError: the flags: --hosts: found both --hosts and --launcher; allowed: one of them.
+    fireassay.errors.SpecError: --hosts: found both --hosts and --launcher; allowed: one of them.
 
     Args:
         root: where the record is made.
