@@ -147,7 +147,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.deep
 @pytest.mark.slow
 def test_a_change_that_waits_much_longer_fails_and_nothing_is_left(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (repository / "work.py").write_text("import time\n\ntime.sleep(1.5)\n")
+    (repository / "work.py").write_text("import time\n\ntime.sleep(3.0)\n")
     code = main(
         ["gate", "main", "--pairs", "6", "--junit", "gate.xml", "--markdown", "gate.md", "--", "python", "work.py", "--margin", "5%"]
     )
