@@ -156,7 +156,8 @@ def test_a_change_that_waits_much_longer_fails_and_nothing_is_left(repository: P
     assert shown.out.startswith("FAIL  ")
     assert "remeasured once" in shown.out
     assert "with its uncommitted changes" in " ".join(shown.out.split())
-    assert "smallest change these pairs could show" in " ".join(shown.out.split())
+    power = ("smallest change these pairs could show", "too few pairs to")  # the other where the machine is busy
+    assert any(words in " ".join(shown.out.split()) for words in power)
     assert ElementTree.parse("gate.xml").getroot().get("failures") == "1"
     assert len(Path("gate.md").read_text().splitlines()) <= 25
     assert git(repository, "worktree", "list").count("\n") == 0
