@@ -58,7 +58,7 @@ def fleet(*, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None =
     Args:
         root: where the record is made.
         on_progress: called several times a second.
-        flags: those of `assay fleet`: hosts="nodes.txt", tests=["compute", "pair"], rounds=7, find=0.05. launcher="slurm", nodes=4.
+        flags: those of `assay fleet`: hosts="nodes.txt", tests=["matrix", "bandwidth"], rounds=7, find=0.05. launcher="slurm", nodes=4.
 
     Raises:
         SpecError: a wrong argument, or a file of hosts that cannot be read. Others as `run`.

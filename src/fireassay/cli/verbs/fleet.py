@@ -25,36 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes; or a file with its [launcher]"
     )
     parser.add_argument("--nodes", type=int, metavar="N", help="how many it lends")
-    parser.add_argument("--tests", metavar="LIST", default=DEFAULTS["tests"], help=f"of {', '.join(TESTS)} (default: {DEFAULTS['tests']})")
-    parser.add_argument(
-        "--rounds",
-        type=int,
-        default=DEFAULTS["rounds"],
-        metavar="N",
-        help=f"how often everything is tested (default: {DEFAULTS['rounds']})",
-    )
-    parser.add_argument(
-        "--pairs", default=DEFAULTS["pairs"], metavar="N", help=f"tests of links: pairs of each node, or all (default: {DEFAULTS['pairs']})"
-    )
-    parser.add_argument(
-        "--transport", default=DEFAULTS["transport"], metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)"
-    )
+    parser.add_argument("--tests", metavar="LIST", help=f"of {', '.join(TESTS)} (default: {DEFAULTS['tests']})")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"how often everything is tested (default: {DEFAULTS['rounds']})")
+    parser.add_argument("--pairs", metavar="N", help=f"tests of links: pairs of each node, or all (default: {DEFAULTS['pairs']})")
+    parser.add_argument("--transport", metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)")
     parser.add_argument("--parallel", action="store_true", help="test disjoint pairs at once: sooner, and they share switches")
-    parser.add_argument(
-        "--find", type=share, default=DEFAULTS["find"], metavar="SHARE", help="slowness that a fit fleet must exclude (default: 5%%)"
-    )
-    parser.add_argument(
-        "--confidence",
-        type=share,
-        default=DEFAULTS["confidence"],
-        metavar="SHARE",
-        help="1 - the chance of any false alarm (default: 95%%)",
-    )
+    parser.add_argument("--find", type=share, metavar="SHARE", help="slowness that a fit fleet must exclude (default: 5%%)")
+    parser.add_argument("--confidence", type=share, metavar="SHARE", help="1 - the chance of any false alarm (default: 95%%)")
     parser.add_argument("--history", metavar="FOLDER", help="earlier records: is the fleet as a whole slower than it was?")
     parser.add_argument(
         "--drain-list", type=Path, metavar="FILE", help="write nodes and reasons: .json, .sh (Slurm health check), else text"
     )
-    parser.add_argument("--name", default=DEFAULTS["name"], metavar="NAME", help="name of the record (default: fleet)")
+    parser.add_argument("--name", metavar="NAME", help="name of the record (default: fleet)")
+    parser.set_defaults(**DEFAULTS)
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done; start nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")

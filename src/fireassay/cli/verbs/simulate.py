@@ -26,49 +26,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,4096 continues by the same factor")
     add("--step-time", required=True, metavar="S", help="time of a step on one worker: 1.0, 250ms")
-    add("--serial", type=float, default=DEFAULTS["serial"], metavar="F", help="serial share of the step (default: 0)")
-    add("--alpha", default=DEFAULTS["alpha"], metavar="S", help="latency of a message between two workers (default: 20us)")
-    add(
-        "--gbps",
-        "--beta-gbps",
-        dest="gbps",
-        type=float,
-        default=DEFAULTS["gbps"],
-        metavar="N",
-        help="bandwidth of a link, gigabits per second (default: 10)",
-    )
-    add(
-        "--gradient",
-        type=float,
-        default=DEFAULTS["gradient"],
-        metavar="BYTES",
-        help="bytes reduced over the workers in a step (default: 1e8)",
-    )
-    add("--buckets", type=int, default=DEFAULTS["buckets"], metavar="N", help="number of buckets they are reduced in (default: 1)")
-    add(
-        "--overlap",
-        type=float,
-        default=DEFAULTS["overlap"],
-        metavar="F",
-        help="share of the computation that communication may overlap (default: 0)",
-    )
-    add(
-        "--jitter", type=float, default=DEFAULTS["jitter"], metavar="F", help="scatter of a worker's time from step to step (default: 0.02)"
-    )
-    add("--noise", type=float, default=DEFAULTS["noise"], metavar="F", help="scatter between launches (default: 0.01)")
-    add(
-        "--stragglers",
-        type=float,
-        default=DEFAULTS["stragglers"],
-        metavar="F",
-        help="share of the workers that are always slow (default: 0)",
-    )
+    add("--serial", type=float, metavar="F", help="serial share of the step (default: 0)")
+    add("--alpha", metavar="S", help="latency of a message between two workers (default: 20us)")
+    add("--gbps", "--beta-gbps", dest="gbps", type=float, metavar="N", help="bandwidth of a link, gigabits per second (default: 10)")
+    add("--gradient", type=float, metavar="BYTES", help="bytes reduced over the workers in a step (default: 1e8)")
+    add("--buckets", type=int, metavar="N", help="number of buckets they are reduced in (default: 1)")
+    add("--overlap", type=float, metavar="F", help="share of the computation that communication may overlap (default: 0)")
+    add("--jitter", type=float, metavar="F", help="scatter of a worker's time from step to step (default: 0.02)")
+    add("--noise", type=float, metavar="F", help="scatter between launches (default: 0.01)")
+    add("--stragglers", type=float, metavar="F", help="share of the workers that are always slow (default: 0)")
     add("--slowdown", type=float, metavar="X", help="slowdown factor of these workers (default: 1.5)")
     add("--weak", action="store_true", help="the work grows with the workers")
-    add("--steps", type=int, default=DEFAULTS["steps"], metavar="N", help="steps per launch (default: 20)")
-    add("--launches", type=int, default=DEFAULTS["launches"], metavar="N", help="launches per worker count (default: 5)")
-    add("--seed", type=int, default=DEFAULTS["seed"], metavar="N", help="random seed; the same seed gives the same times")
-    add("--name", default=DEFAULTS["name"], metavar="NAME", help="name of the record (default: simulated)")
+    add("--steps", type=int, metavar="N", help="steps per launch (default: 20)")
+    add("--launches", type=int, metavar="N", help="launches per worker count (default: 5)")
+    add("--seed", type=int, metavar="N", help="random seed; the same seed gives the same times")
+    add("--name", metavar="NAME", help="name of the record (default: simulated)")
+    parser.set_defaults(**DEFAULTS)
     add_root(parser, "where the record is made (default: records)")
     add_formats(parser)
 

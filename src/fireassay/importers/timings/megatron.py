@@ -88,7 +88,8 @@ TIMER = Timer(
     runs="function",
     meanings={
         **MEANINGS,
-        "time": "seconds of an iteration: its timer ends with a barrier, so that of the slowest rank; without evaluations and checkpoints",
+        "time": "seconds of an iteration, of the slowest rank; without evaluations and checkpoints",
+        "waits": "for all ranks: its timer ends with a barrier",
         "figures": "medians over its lines, as it printed them, per GPU",
     },
     reads=read,

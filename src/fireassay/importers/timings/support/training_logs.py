@@ -30,7 +30,6 @@ MEANINGS: Final = {
     "launch": "a start of the job: one log, or the part after a restart",
     "trial": "a line of the log: the mean over the steps since the line before, which are its calls",
     "call": "a step",
-    "waits": "for what its framework's own timer waits for",
     "warm_up": "the first lines of each start, which contain its first step",
 }
 MISSING: Final = (
